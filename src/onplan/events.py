@@ -1,0 +1,176 @@
+"""What a run tells the outside: records, which the session log keeps, and live events, which it does not."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from onplan.messages import Assistant, Call, Details, Message, Note, ToolResult, Usage, User
+
+EndReason: TypeAlias = Literal[
+    "done",  # a reply without calls, nothing open
+    "open_todos",  # the reply ended the turn while todos were open
+    "plan_loop",  # the same plan or the same refused plan over and over
+    "call_loop",  # another call over and over with the same result
+    "rounds",  # a cap was reached
+    "tokens",
+    "cost",
+    "refusal",  # the model declined
+    "length",  # the reply was cut by its length again and again
+    "empty",  # the model answered nothing, again and again
+    "model_error",
+    "store_error",
+    "interrupted",  # the person, or a signal
+]
+
+
+# --- records: the session log -------------------------------------------------------------------
+
+
+class SessionStarted(msgspec.Struct, frozen=True, tag="session", omit_defaults=True):
+    """First record of every log. The prefix of every request (I2) and how the plan was set up."""
+
+    id: str
+    version: int
+    cwd: str = ""
+    model: str = ""
+    system: str = ""
+    tools: tuple[dict[str, Any], ...] = ()
+    planning: dict[str, Any] = {}
+    parent: str = ""
+
+
+class PrefixChanged(msgspec.Struct, frozen=True, tag="prefix", omit_defaults=True):
+    """From here on requests begin differently; the one announced exception to I2. `None`: as before."""
+
+    reason: str
+    system: str | None = None
+    tools: tuple[dict[str, Any], ...] | None = None
+    model: str | None = None
+    planning: dict[str, Any] | None = None
+
+
+class ToolStarted(msgspec.Struct, frozen=True, tag="started"):
+    """Logged before the tool runs: tells *interrupted* from *not executed* after a crash (I1)."""
+
+    call_id: str
+
+
+class PlanEdited(msgspec.Struct, frozen=True, tag="edited"):
+    """A revision of the plan by a person: an edit, an undo or a redo."""
+
+    revision: int
+    todos: tuple[dict[str, Any], ...]
+    action: Literal["edit", "undo", "redo"] = "edit"
+
+
+class Decided(msgspec.Struct, frozen=True, tag="decided", omit_defaults=True):
+    """A verdict on a call: what was decided, by whom or what, and why."""
+
+    call_id: str
+    verdict: Literal["allow", "deny"]
+    by: str
+    reason: str = ""
+
+
+class Resumed(msgspec.Struct, frozen=True, tag="resumed"):
+    """The session was opened again. `repaired`: calls that got their missing result."""
+
+    repaired: tuple[str, ...] = ()
+
+
+class TurnEnded(msgspec.Struct, frozen=True, tag="turn_ended", omit_defaults=True):
+    reason: EndReason
+    rounds: int = 0
+    usage: Usage = Usage()
+    open_todos: int = 0
+    error: str = ""
+
+
+class SessionEnded(msgspec.Struct, frozen=True, tag="session_ended"):
+    reason: str = "closed"
+
+
+Record: TypeAlias = (
+    SessionStarted
+    | PrefixChanged
+    | User
+    | Assistant
+    | ToolResult
+    | Note
+    | ToolStarted
+    | PlanEdited
+    | Decided
+    | Resumed
+    | TurnEnded
+    | SessionEnded
+)
+
+# --- live events: for whoever watches -------------------------------------------------------------
+
+
+class TextDelta(msgspec.Struct, frozen=True, tag="text_delta"):
+    text: str
+
+
+class ThinkingDelta(msgspec.Struct, frozen=True, tag="thinking_delta"):
+    text: str
+
+
+class RequestStarted(msgspec.Struct, frozen=True, tag="request"):
+    """A request goes to the model. `messages`: how many it holds, the system text not counted."""
+
+    number: int
+    messages: int
+
+
+class ToolProgress(msgspec.Struct, frozen=True, tag="progress"):
+    call_id: str
+    text: str
+
+
+class PlanChanged(msgspec.Struct, frozen=True, tag="plan_changed", omit_defaults=True):
+    """The plan has a new revision. Sent after the write is in the log."""
+
+    revision: int
+    todos: tuple[dict[str, Any], ...]
+    diff: Details
+    author: Literal["model", "user"] = "model"
+
+
+class Warned(msgspec.Struct, frozen=True, tag="warning"):
+    """Something failed that does not end the run: a hook, a repair of the log."""
+
+    text: str
+
+
+Live: TypeAlias = TextDelta | ThinkingDelta | RequestStarted | ToolProgress | PlanChanged | Warned
+Event: TypeAlias = Record | Live
+
+RECORD_VERSION = 1
+"""Version of the record format that `SessionStarted` carries. Readers keep reading all older ones."""
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+
+
+def encode_record(record: Record) -> bytes:
+    return _encoder.encode(record)
+
+
+def decode_record(body: bytes) -> Record:
+    """Raises `msgspec.DecodeError` (or its `ValidationError`) for what is not a record."""
+    return _decoder.decode(body)
+
+
+def is_message(record: Record) -> bool:
+    return isinstance(record, (User, Assistant, ToolResult, Note))
+
+
+def messages_of(records: list[Record] | tuple[Record, ...]) -> list[Message]:
+    return [record for record in records if isinstance(record, (User, Assistant, ToolResult, Note))]
+
+
+def calls_of(records: list[Record] | tuple[Record, ...]) -> list[Call]:
+    return [call for record in records if isinstance(record, Assistant) for call in record.calls]

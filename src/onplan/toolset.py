@@ -1,0 +1,286 @@
+"""Tools: one signature gives two faces, the schema that the model sees and what the runtime fills in."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from onplan.errors import ToolDefinitionError, ToolError
+from onplan.messages import Call, Details
+
+T = TypeVar("T")
+
+
+class Inject:
+    """Marks a parameter that the runtime fills and the model never sees."""
+
+
+Injected = Annotated[T, Inject()]
+"""`workspace: Injected[Workspace]`: filled by the runtime from the toolset's provider of that name."""
+
+
+def _discard(_: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ctx:
+    """What the runtime tells a tool about the call it is running.
+
+    `progress(text)` shows live output to the person; it is not sent to the model.
+    """
+
+    call_id: str = ""
+    progress: Callable[[str], None] = _discard
+
+
+Provider: TypeAlias = Callable[[Ctx], object]
+"""Makes the value of one injected parameter, anew for each call: state that it hands out is a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool answers: `content` for the model, `details` for code and people."""
+
+    content: str
+    details: Details | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter of a tool, for people: `runtime` ones are not in the model's schema."""
+
+    name: str
+    type: str
+    required: bool
+    runtime: bool
+
+
+Runner: TypeAlias = Callable[[Any, Ctx, Mapping[str, Provider]], Awaitable[ToolOutput]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the loop knows it.
+
+    `read_only`: it changes nothing. `parallel`: neighbouring calls may run side by side.
+    `run` gets the arguments as the model sent them and may raise `ToolError` for its own failure.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    run: Runner = field(repr=False)
+    read_only: bool = False
+    parallel: bool = False
+    params: tuple[Param, ...] = ()
+
+    @property
+    def injected(self) -> tuple[str, ...]:
+        return tuple(param.name for param in self.params if param.runtime)
+
+
+def tool(
+    *, name: str = "", read_only: bool = False, parallel: bool = False
+) -> Callable[[Callable[..., Awaitable[ToolOutput | str]]], Tool]:
+    """Make a tool of an async function: its signature is the schema, its docstring the description.
+
+    The lines of the docstring's `Args:` section describe the parameters. A parameter annotated
+    `Injected[...]`, or `Ctx`, is filled by the runtime: the model does not see it, and a value that the
+    model sends for it is ignored. Raises `ToolDefinitionError` for a signature that cannot be offered.
+    """
+
+    def make(function: Callable[..., Awaitable[ToolOutput | str]]) -> Tool:
+        return _tool_of(function, name or function.__name__, read_only=read_only, parallel=parallel)
+
+    return make
+
+
+def _tool_of(
+    function: Callable[..., Awaitable[ToolOutput | str]], name: str, *, read_only: bool, parallel: bool
+) -> Tool:
+    summary, documented = _docstring(function)
+    hints = get_type_hints(function, include_extras=True)
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    params: list[Param] = []
+    contexts: list[str] = []
+    injected: list[str] = []
+    for key, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise ToolDefinitionError(f"tool {name}: parameter {key} must be passable by keyword")
+        hint = hints.get(key)
+        if hint is None:
+            raise ToolDefinitionError(f"tool {name}: parameter {key} has no type annotation")
+        required = parameter.default is parameter.empty
+        runtime = hint is Ctx or _is_injected(hint)
+        shown = get_args(hint)[0] if runtime and hint is not Ctx else hint
+        params.append(Param(key, _type_name(shown), required, runtime))
+        if hint is Ctx:
+            contexts.append(key)
+        elif runtime:
+            injected.append(key)
+        else:
+            described = _described(hint, documented.get(key, ""))
+            fields.append((key, described) if required else (key, described, parameter.default))
+    arguments_type = msgspec.defstruct(name, fields, kw_only=True)
+
+    async def run(sent: Any, ctx: Ctx, providers: Mapping[str, Provider]) -> ToolOutput:
+        arguments, unknown = _convert(sent, arguments_type, name)
+        for key in arguments_type.__struct_fields__:
+            unknown.discard(key)
+        filled = {key: providers[key](ctx) for key in injected} | dict.fromkeys(contexts, ctx)
+        values = {key: getattr(arguments, key) for key in arguments_type.__struct_fields__}
+        output = await function(**values, **filled)
+        output = ToolOutput(output) if isinstance(output, str) else output
+        ignored = sorted(unknown - set(filled))
+        if not ignored:
+            return output
+        known = ", ".join(arguments_type.__struct_fields__) or "none"
+        line = f"(ignored: {', '.join(key[:40] for key in ignored[:5])}; parameters of {name}: {known})"
+        return ToolOutput(f"{output.content}\n{line}", output.details, output.is_error)
+
+    return Tool(
+        name=name,
+        description=summary,
+        input_schema=_schema(arguments_type),
+        run=run,
+        read_only=read_only,
+        parallel=parallel,
+        params=tuple(params),
+    )
+
+
+def _is_injected(hint: Any) -> bool:
+    return get_origin(hint) is Annotated and any(isinstance(mark, Inject) for mark in hint.__metadata__)
+
+
+def _described(hint: Any, description: str) -> Any:
+    return Annotated[hint, msgspec.Meta(description=description)] if description else hint
+
+
+def _type_name(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+
+
+def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    doc = inspect.getdoc(function) or ""
+    summary, _, section = doc.partition("\nArgs:\n")
+    documented: dict[str, str] = {}
+    key = ""
+    for line in section.splitlines():
+        start = re.match(r"    (\w+): (.*)", line)
+        if start:
+            key = start[1]
+            documented[key] = start[2].strip()
+        elif key and line.startswith("        "):
+            documented[key] += " " + line.strip()
+        elif line.strip():
+            break
+    return summary.strip(), documented
+
+
+def _schema(arguments_type: type[msgspec.Struct]) -> dict[str, Any]:
+    whole = msgspec.json.schema(arguments_type)
+    definitions = whole.get("$defs", {})
+
+    def inline(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inline(item) for item in cast("list[Any]", node)]
+        if not isinstance(node, dict):
+            return node
+        schema = cast("dict[str, Any]", node)
+        if "$ref" in schema:
+            return inline(definitions[schema["$ref"].rpartition("/")[2]])
+        return {key: inline(value) for key, value in schema.items() if key not in ("title", "$defs")}
+
+    return inline(whole)
+
+
+def parse_arguments(sent: Any, name: str) -> dict[str, Any]:
+    """The arguments object of a call, or `ToolError` with the parser's position and a short preview.
+
+    An empty string stands for no arguments. Anything else that is no object is never taken as one:
+    a tool that ran with `{}` instead of what was meant could do harm.
+    """
+    if isinstance(sent, dict):
+        return cast("dict[str, Any]", sent)
+    if isinstance(sent, str):
+        if not sent.strip():
+            return {}
+        try:
+            parsed = msgspec.json.decode(sent)
+        except (msgspec.DecodeError, RecursionError) as error:
+            preview = sent if len(sent) <= 300 else f"{sent[:200]} … ({len(sent):,} characters)"
+            raise ToolError(
+                f"the arguments of {name} are not valid JSON: {error}. Received: {preview}"
+            ) from None
+        if isinstance(parsed, dict):
+            return cast("dict[str, Any]", parsed)
+        sent = parsed
+    kind = "null" if sent is None else type(sent).__name__
+    raise ToolError(f"the arguments of {name} must be a JSON object, not {kind}")
+
+
+def _convert(sent: Any, arguments_type: type[msgspec.Struct], name: str) -> tuple[msgspec.Struct, set[str]]:
+    arguments = parse_arguments(sent, name)
+    try:
+        return msgspec.convert(arguments, arguments_type, strict=False), set(arguments)
+    except msgspec.ValidationError as error:
+        fields = ", ".join(arguments_type.__struct_fields__) or "none"
+        raise ToolError(f"{name}: {error}. Parameters: {fields}") from None
+
+
+class Toolset:
+    """The tools of one agent, and the providers that fill their injected parameters.
+
+    Raises `ToolDefinitionError` at once for two tools of one name or a parameter that nothing provides.
+    """
+
+    def __init__(self, tools: Iterable[Tool], inject: Mapping[str, Provider] | None = None) -> None:
+        self._providers = dict(inject or {})
+        self._tools: dict[str, Tool] = {}
+        for item in tools:
+            if item.name in self._tools:
+                raise ToolDefinitionError(f"two tools are named {item.name}")
+            missing = [
+                param.name
+                for param in item.params
+                if param.runtime and param.type != "Ctx" and param.name not in self._providers
+            ]
+            if missing:
+                raise ToolDefinitionError(f"tool {item.name}: nothing provides {', '.join(missing)}")
+            self._tools[item.name] = item
+
+    def __iter__(self):
+        return iter(self._tools.values())
+
+    def find(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    def schemas(self) -> tuple[dict[str, Any], ...]:
+        """What the model sees: name, description and input schema of every tool, in a fixed order."""
+        return tuple(
+            {"name": item.name, "description": item.description, "input_schema": item.input_schema}
+            for item in self
+        )
+
+    async def call(self, call: Call, ctx: Ctx) -> ToolOutput:
+        """Run one call. Never raises for a tool's own failure: that is an error output.
+
+        Cancellation passes through.
+        """
+        item = self._tools.get(call.name)
+        if item is None:
+            known = ", ".join(self._tools) or "none"
+            return ToolOutput(f"Error: no tool is named {call.name[:80]!r}. Tools: {known}", is_error=True)
+        try:
+            return await item.run(call.arguments, ctx, self._providers)
+        except ToolError as error:
+            return ToolOutput(f"Error: {error}", is_error=True)
+        except Exception as error:  # noqa: BLE001 - a tool's failure must not end the run (I7)
+            return ToolOutput(f"Error: {call.name} failed: {type(error).__name__}: {error}", is_error=True)
