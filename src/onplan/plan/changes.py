@@ -1,0 +1,111 @@
+"""What can happen to a plan, as values: the outcomes of plan calls, and everything else that counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from onplan.plan.ledger import Action
+from onplan.plan.reminder import ReminderKind
+from onplan.plan.todo import Fault, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCall:
+    """A call of one of the dialect's tools, with the arguments as the model sent them."""
+
+    name: str
+    arguments: object
+
+
+# --- what a call does -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The plan was replaced. `repaired`: what was mended in the input; `merged`: a person's edit was kept."""
+
+    revision: int
+    plan: Plan
+    repaired: tuple[str, ...] = ()
+    merged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The plan that was sent is the plan there is. `merged`: only once the person's edit was kept."""
+
+    merged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing changed. `key` tells the same refused write from another; `reason` is a veto's own words."""
+
+    faults: tuple[Fault, ...]
+    key: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The plan was shown."""
+
+
+Outcome: TypeAlias = Written | Unchanged | Refused | Read
+
+# --- what else happens to a plan --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBegan:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Grew:
+    """The conversation got longer."""
+
+    messages: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request went to the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """Other tools were called; `changed`: one succeeded that may change things."""
+
+    calls: int = 1
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnded:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Reminded:
+    kind: ReminderKind
+    recites: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Demanded:
+    """Another call was answered with "write the plan first"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A person's revision."""
+
+    plan: Plan
+    action: Action = "edit"
+    revision: int = 0
+
+
+Change: TypeAlias = Outcome | TurnBegan | Grew | Asked | Worked | RoundEnded | Reminded | Demanded | Edited

@@ -1,0 +1,142 @@
+"""Rounds and distance in, reminder out: whether one is due, and its text, which names the position last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from onplan.plan.render import names, render_open, render_plan
+from onplan.plan.settings import Placement, ReminderPolicy, SeedReminder
+
+if TYPE_CHECKING:
+    from onplan.plan.state import State
+
+ReminderKind: TypeAlias = Literal["seed", "stale", "distance", "suggest", "edited", "continue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """Text for the model, placed beside the tool results or as a message of its own.
+
+    `recites`: it carries every open todo, so the distance starts again behind it.
+    """
+
+    text: str
+    kind: ReminderKind
+    recites: bool
+    placement: Placement = "beside"
+
+
+def due_after_round(state: State) -> Reminder | None:
+    """The reminder due now that a round has ended, or `None`."""
+    match state.settings.reminder:
+        case None:
+            return None
+        case SeedReminder(after=after, text=text, placement=placement):
+            return Reminder(text, "seed", False, placement) if state.rounds >= after else None
+        case ReminderPolicy() as policy:
+            urgent = due_before_request(state)
+            if urgent or state.settings.planning == "off":
+                return urgent
+            if state.plan.open and state.rounds >= _patience(policy, state.fired):
+                halfway = _passes(
+                    state, policy, messages=policy.max_messages // 2, tokens=policy.max_tokens // 2
+                )
+                if halfway:  # the list is due soon anyway: one reminder instead of two
+                    return _with_list(state, policy)
+                return Reminder(_tagged(_stale(state), position(state)), "stale", False, policy.placement)
+            wants_plan = not (state.plan.todos or state.turn.planned or state.turn.suggested)
+            if policy.suggest and wants_plan and state.rounds >= policy.after[0]:
+                return Reminder(_tagged(_suggestion(state)), "suggest", False, policy.placement)
+            return None
+
+
+def due_before_request(state: State) -> Reminder | None:
+    """What cannot wait for the end of a round: news of a person's edit, or a plan too far away."""
+    policy = state.settings.reminder
+    if not isinstance(policy, ReminderPolicy) or state.settings.planning == "off":
+        return None
+    if state.seen < state.ledger.revision:
+        return Reminder(_edited(state), "edited", True, policy.placement)
+    if state.plan.open and _passes(state, policy):
+        return _with_list(state, policy)
+    return None
+
+
+def at_stop(state: State) -> Reminder | None:
+    """What continues a turn that stopped with open todos, or `None` if nothing is open."""
+    if not state.plan.open or state.settings.tutorial or state.settings.planning == "off":
+        return None
+    dialect = state.settings.dialect
+    count = len(state.plan.open)
+    text = _tagged(
+        f"You stopped with {count} {dialect.noun}{'s' if count > 1 else ''} open:",
+        render_open(state.plan, dialect),
+        f"Do them; or, if they are done or no longer apply, say so with {dialect.name} (mark completed, or "
+        "leave out); or ask the person what you need to know.",
+        position(state),
+    )
+    return Reminder(text, "continue", True, "message")
+
+
+def position(state: State) -> str:
+    """Where the work stands, in one line: just finished, now, next."""
+    plan = state.plan
+    finished = state.ledger.revisions[-1].diff.finished if state.ledger.revisions else ()
+    waiting = [todo for todo in plan.open if todo is not plan.active]
+    parts = [
+        f"Just finished: {names(finished[-1:])}." if finished else "",
+        f"Now: {names([plan.active.content])}." if plan.active else "Nothing is in progress.",
+        f"Next: {names([waiting[0].content])}." if waiting else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _patience(policy: ReminderPolicy, fired: int) -> int:
+    return policy.after[min(fired, len(policy.after) - 1)]
+
+
+def _passes(state: State, policy: ReminderPolicy, *, messages: int = 0, tokens: int = 0) -> bool:
+    distance = state.distance.grown(messages, tokens)
+    return distance.messages > policy.max_messages or distance.tokens > policy.max_tokens
+
+
+def _with_list(state: State, policy: ReminderPolicy) -> Reminder:
+    text = _tagged(_stale(state), render_open(state.plan, state.settings.dialect), position(state))
+    return Reminder(text, "distance", True, policy.placement)
+
+
+def _stale(state: State) -> str:
+    noun = state.settings.dialect.noun
+    count = len(state.plan.open)
+    return (
+        f"Update your todos. {count} {noun}{'s are' if count > 1 else ' is'} open: call "
+        f"{state.settings.dialect.name} if anything is done or has changed, then go on."
+    )
+
+
+def _suggestion(state: State) -> str:
+    return (
+        "No plan yet. If this job has several steps left, write them down with "
+        f"{state.settings.dialect.name}; if not, just go on."
+    )
+
+
+def _edited(state: State) -> str:
+    """News of every edit since the revision that the model last saw."""
+    diffs = [revision.diff for revision in state.ledger.revisions if revision.number > state.seen]
+    present = {todo.content for todo in state.plan}
+    removed = [text for diff in diffs for text in (*diff.dropped, *diff.cleared) if text not in present]
+    added = [text for diff in diffs for text in diff.added if text in present]
+    lines = ["The person changed the plan."]
+    if removed:
+        lines.append(f"Removed, do not add again: {names(dict.fromkeys(removed))}.")
+    if added:
+        lines.append(f"Added: {names(dict.fromkeys(added))}.")
+    if not state.plan.todos:
+        return _tagged(*lines, "The plan is empty now.")
+    return _tagged(*lines, "It is now:", render_plan(state.plan, state.settings.dialect), position(state))
+
+
+def _tagged(*lines: str) -> str:
+    return "<reminder>" + "\n".join(lines) + "</reminder>"

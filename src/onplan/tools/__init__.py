@@ -1,0 +1,1 @@
+"""The tools of a coding agent: files, search and shell, each built from a plain async function."""
