@@ -22,6 +22,7 @@ EndReason: TypeAlias = Literal[
     "model_error",
     "store_error",
     "interrupted",  # the person, or a signal
+    "blocked",  # a hook did not let the message through; nothing was sent or logged
 ]
 
 
@@ -81,10 +82,13 @@ class Resumed(msgspec.Struct, frozen=True, tag="resumed"):
 
 
 class TurnEnded(msgspec.Struct, frozen=True, tag="turn_ended", omit_defaults=True):
+    """Why a turn ended and what it took. `nobody`: calls denied because there was no one to ask."""
+
     reason: EndReason
     rounds: int = 0
+    requests: int = 0
     usage: Usage = Usage()
-    open_todos: int = 0
+    nobody: int = 0
     error: str = ""
 
 

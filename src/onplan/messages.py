@@ -53,7 +53,7 @@ class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True):
 
 
 class Call(msgspec.Struct, frozen=True, tag="call"):
-    """A tool call. `arguments` is an object, or whatever else the model sent: JSON text that was broken, say."""
+    """A tool call. `arguments` is an object, or what else the model sent: JSON text that was broken, say."""
 
     id: str
     name: str

@@ -146,7 +146,7 @@ class SessionStore(Protocol):
         ...
 
     async def describe(self, session: str, facts: Mapping[str, str | int]) -> None:
-        """Set facts of the session's line (`title`, `done`, `total`, `ended`); unknown keys raise ValueError."""
+        """Set facts of the session's line: `title`, `done`, `total`, `ended`; others raise `ValueError`."""
         ...
 
     async def sessions(self, *, cwd: str | None = None, limit: int = 1000) -> list[SessionInfo]:

@@ -12,7 +12,7 @@ from onplan.protocols import Request
 
 _GO_ON = re.compile(r"\s*(please\s+)?(continue|go on|carry on|resume|keep going|weiter)\b.*", re.I | re.S)
 _NOTICE = re.compile(r"\(.*\)")
-_CUT = re.compile(r"\(.*\boffset=\d+.*\)")
+_CUT = re.compile(r"\((?:.*\bof (?P<total>\d+))?.*\boffset=(?P<next>\d+).*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,8 @@ class Answer:
         return self.result.outcome == "ok"
 
     def argument(self, key: str) -> Any:
-        if not isinstance(self.call.arguments, dict):
-            return None
-        return cast("dict[str, Any]", self.call.arguments).get(key)
+        sent: Any = self.call.arguments
+        return cast("dict[str, Any]", sent).get(key) if isinstance(sent, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +37,13 @@ class Work:
     """The state of the task, read from the conversation alone. `task` is empty when nothing was asked for.
 
     A call that was interrupted or never started is not among the `answers`, so it is made again.
+    `reported`: a reply without calls has been given since the person's last message.
     """
 
     task: str
     answers: tuple[Answer, ...]
     calls_so_far: int
+    reported: bool
 
     def of(self, *tools: str) -> tuple[Answer, ...]:
         return tuple(answer for answer in self.answers if answer.call.name in tools)
@@ -63,10 +64,29 @@ class Work:
 
     def file(self, path: str) -> str:
         """The text of a file as far as it was read, or nothing."""
-        for answer in reversed(self.of("read_file")):
-            if answer.argument("path") == path and answer.ok:
-                return without_notice(answer.result.content)
-        return ""
+        return "\n".join(_without_notice(piece) for _, piece in sorted(self._pieces(path).items()))
+
+    def rest_of(self, path: str, pieces: int) -> list[int]:
+        """The lines where the unread pieces of a file begin, when it was cut; `pieces` in all at most."""
+        read = self._pieces(path)
+        notice = _CUT.fullmatch(_last_line(read[max(read)])) if read else None
+        if notice is None:
+            return []
+        start, total = int(notice["next"]), int(notice["total"] or notice["next"])
+        step = max((start - 1) // len(read), 1)
+        tried = {
+            answer.argument("offset") for answer in self.of("read_file") if answer.argument("path") == path
+        }
+        offsets = range(start, total + 1, step)[: pieces - len(read)]
+        return [offset for offset in offsets if offset not in tried]
+
+    def _pieces(self, path: str) -> dict[int, str]:
+        """What was read of a file, by its first line."""
+        return {
+            answer.argument("offset") or 1: answer.result.content
+            for answer in self.of("read_file")
+            if answer.argument("path") == path and answer.ok
+        }
 
 
 def work_of(request: Request, wants: re.Pattern[str]) -> Work:
@@ -79,7 +99,9 @@ def work_of(request: Request, wants: re.Pattern[str]) -> Work:
     if any(at > start and not _GO_ON.fullmatch(text) for at, text in users):
         task = ""
     last = users[-1][0] if users else 0
-    return Work(task, tuple(_answers(request.messages, start, last)), _count_calls(request.messages))
+    messages = request.messages
+    reported = any(isinstance(item, Assistant) and not item.calls for item in messages[last:])
+    return Work(task, tuple(_answers(messages, start, last)), _count_calls(messages), reported)
 
 
 def _answers(messages: Sequence[Message], start: int, last: int) -> Iterator[Answer]:
@@ -109,7 +131,10 @@ def _paths(content: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line and not _NOTICE.fullmatch(line) and not line.endswith("/"))
 
 
-def without_notice(text: str) -> str:
+def _last_line(text: str) -> str:
+    return text.rstrip().rpartition("\n")[2].strip()
+
+
+def _without_notice(text: str) -> str:
     """The text of a file without the last line that says it goes on."""
-    head, _, last = text.rstrip().rpartition("\n")
-    return head if _CUT.fullmatch(last.strip()) else text
+    return text.rstrip().rpartition("\n")[0] if _CUT.fullmatch(_last_line(text)) else text

@@ -28,7 +28,7 @@ _ASIDE_FILES = frozenset(
         "conf.py",
     )
 )
-_UNLISTED = frozenset(("__init__", "__main__", "version", "conftest"))
+_UNLISTED = frozenset(("__init__", "version", "conftest"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,14 @@ class Layout:
     @property
     def tests(self) -> tuple[str, ...]:
         found = [path for path in self.python if _is_test(PurePosixPath(path))]
-        return tuple(sorted(found, key=lambda path: (path.count("/"), path)))
+        return tuple(sorted(found, key=lambda path: (not _in_test_folder(path), path.count("/"), path)))
+
+    @property
+    def test_folder(self) -> str:
+        """The folder that holds the first of the tests, or nothing when they are at the top."""
+        folders = PurePosixPath(self.tests[0]).parts[:-1] if self.tests else ()
+        until = next((at for at, part in enumerate(folders, 1) if part in _TEST_FOLDERS), len(folders))
+        return "/".join(folders[:until])
 
     def targets(self) -> tuple[Target, ...]:
         """Every package at the top of its source folder, then the modules that are in none."""
@@ -174,10 +181,13 @@ def _is_aside(folder: PurePosixPath) -> bool:
 def _is_test(path: PurePosixPath) -> bool:
     if path.name in ("__init__.py", "conftest.py"):
         return False
-    in_folder = not _TEST_FOLDERS.isdisjoint(path.parts[:-1])
     named = (
         path.name.startswith("test_")
         or path.name.endswith("_test.py")
         or path.name in ("test.py", "tests.py")
     )
-    return named or (in_folder and path.name.startswith("test"))
+    return named or (_in_test_folder(str(path)) and path.name.startswith("test"))
+
+
+def _in_test_folder(path: str) -> bool:
+    return not _TEST_FOLDERS.isdisjoint(PurePosixPath(path).parts[:-1])

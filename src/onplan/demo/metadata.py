@@ -42,9 +42,9 @@ def read_metadata(files: Mapping[str, str]) -> Metadata:
     merged: dict[str, Any] = {}
     for item in fields(Metadata):
         values = [getattr(metadata, item.name) for metadata in found]
-        merged[item.name] = next((value for value in values if value or value == ()), item.default)
-        if item.name != "dependencies":
-            merged[item.name] = next((value for value in values if value), item.default)
+        # No dependencies at all is a fact too; of the rest an empty value says nothing.
+        said = [value for value in values if value or (item.name == "dependencies" and value is not None)]
+        merged[item.name] = said[0] if said else item.default
     return Metadata(**merged)
 
 

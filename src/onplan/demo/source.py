@@ -5,20 +5,22 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 _SUMMARY_WIDTH = 200
+_UNENDED_WIDTH = 80
 _SIGNATURE_WIDTH = 64
+_ERRORS = ("Error", "Exception", "Warning", "SystemExit")
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A public function or class. `doc` is its docstring, dedented."""
+    """A function or class. `error`: an exception or a warning. `doc` is its docstring, dedented."""
 
     name: str
-    kind: Literal["function", "class"]
+    kind: Literal["function", "class", "error"]
     signature: str
     doc: str
 
@@ -119,32 +121,47 @@ def _definitions(nodes: list[ast.stmt]) -> tuple[Definition, ...]:
     for node in nodes:
         match node:
             case ast.ClassDef(name=name):
-                found.setdefault(name, Definition(name, "class", name, ast.get_docstring(node) or ""))
+                found.setdefault(name, _class(node, found))
             case ast.FunctionDef() | ast.AsyncFunctionDef() if not _is_overload(node):
                 doc = ast.get_docstring(node) or ""
-                found.setdefault(node.name, Definition(node.name, "function", _signature(node), doc))
+                found.setdefault(
+                    node.name, Definition(node.name, "function", _signature(node, node.name), doc)
+                )
             case _:
                 pass
     return tuple(found.values())
+
+
+def _class(node: ast.ClassDef, known: Mapping[str, Definition]) -> Definition:
+    doc = ast.get_docstring(node) or ""
+    for base in (ast.unparse(base) for base in node.bases):
+        if base.endswith(_ERRORS) or (base in known and known[base].kind == "error"):
+            return Definition(node.name, "error", node.name, doc)
+    makers = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+    signature = _signature(makers[-1], node.name, skip=1) if makers else node.name
+    return Definition(node.name, "class", signature, doc)
 
 
 def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(ast.unparse(mark).rpartition(".")[2] == "overload" for mark in node.decorator_list)
 
 
-def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, skip: int = 0) -> str:
+    """The call without annotations; where that is long, only what must be given."""
     arguments = node.args
-    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        argument.annotation = None
-    for argument in (arguments.vararg, arguments.kwarg):
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    for argument in (*every, arguments.vararg, arguments.kwarg):
         if argument is not None:
             argument.annotation = None
-    whole = f"{node.name}({ast.unparse(arguments)})"
-    if len(whole) <= _SIGNATURE_WIDTH and "\n" not in whole and "`" not in whole:
-        return whole
-    positional = [*arguments.posonlyargs, *arguments.args]
-    needed = positional[: len(positional) - len(arguments.defaults)]
-    return f"{node.name}({''.join(f'{argument.arg}, ' for argument in needed)}…)"
+            argument.arg = re.sub(r"^__(?=[a-z])", "", argument.arg)
+    needed = [*arguments.posonlyargs, *arguments.args]
+    needed = needed[skip : len(needed) - len(arguments.defaults)]
+    whole = ast.unparse(arguments)
+    # `self` is the first of the text too, with its comma and perhaps a slash.
+    whole = re.sub(r"^\w+(, /)?(, |$)", "", whole) if skip else whole
+    if len(name) + len(whole) <= _SIGNATURE_WIDTH and "\n" not in whole and "`" not in whole:
+        return f"{name}({whole})"
+    return f"{name}({''.join(f'{argument.arg}, ' for argument in needed[:4])}…)"
 
 
 def _exported(nodes: list[ast.stmt]) -> tuple[str, ...] | None:
@@ -242,6 +259,8 @@ def _markdown(text: str) -> str:
     )
     text = re.sub(r"`([^`<]+?)\s*<[^`>]+>`__?", r"\1", text)
     text = re.sub(r"``([^`]+)``", r"`\1`", text)
+    text = re.sub(r"`([^`]+)`__?(?!\w)", r"\1", text)
+    text = re.sub(r"\[(`[^`]+`)\]\[[^\]]*\]", r"\1", text)
     pieces = re.split(r"(`[^`]*`)", text)
     return "".join(piece if piece[:1] == "`" else _escape(piece) for piece in pieces).strip(" :")
 
@@ -254,7 +273,9 @@ def _escape(text: str) -> str:
 def _first(text: str) -> str:
     abbreviations = r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!\bvs)(?<!\bcf)(?<!\b[A-Z])"
     ended = re.match(rf".*?(?:{abbreviations}[.!?](?=\s+[^\sa-z]|$)|[。！？])", text)
-    return (ended[0] if ended else text).strip()
+    if ended or len(text) < _UNENDED_WIDTH:
+        return (ended[0] if ended else text).strip()
+    return text.strip() + "…"
 
 
 def _shorten(text: str) -> str:

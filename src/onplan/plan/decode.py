@@ -10,17 +10,18 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, cast
 
 from onplan.plan.dialect import Dialect
-from onplan.plan.text import clean, is_blank
+from onplan.plan.text import clean
 from onplan.plan.todo import STATUSES, Fault, Rules, Status, Todo
 
 MAX_STRING = 256 * 1024
 """Characters of a string that is parsed at all: far above any legal plan, far below what stalls a parser."""
 _MAX_LITERAL = 64 * 1024
+_PREVIEW = 60
 
 _SYNONYMS = ("content", "text", "step", "title", "description", "task")
 _ALIASES: Mapping[str, Status] = MappingProxyType(
@@ -75,16 +76,32 @@ def decode(arguments: object, dialect: Dialect, rules: Rules = Rules()) -> Decod
     faults: list[Fault] = []
     todos: list[tuple[int, Todo]] = []
     for index, item in enumerate(found):
-        todo = _decode_item(item, index, dialect, repaired)
-        if isinstance(todo, Fault):
-            faults.append(todo)
-        else:
+        todo = _decode_item(item, index, dialect, repaired, faults)
+        if todo is not None:
             todos.append((index, todo))
     faults += rules.faults(todos, sent=len(found))
     if faults:
-        faults.sort(key=lambda fault: (fault.kind == "many_in_progress", fault.index or 0))
-        return Refusal(tuple(faults))
+        return Refusal(tuple(sorted(faults, key=_as_the_seeds_look)))
     return Decoded(tuple(todo for _, todo in todos), tuple(dict.fromkeys(repaired)))
+
+
+def heard(arguments: object, dialect: Dialect) -> object:
+    """What of `arguments` the dialect looks at: equal for writes that differ in nothing that counts."""
+    found = _find_list(arguments, dialect, [])
+    if isinstance(found, Fault):
+        return arguments
+    known = {*_SYNONYMS, dialect.content_key, dialect.id_key, dialect.active_key, "status"}
+    return [
+        {name: value for name, value in cast("dict[object, object]", item).items() if name in known}
+        if isinstance(item, dict)
+        else item
+        for item in found
+    ]
+
+
+def _as_the_seeds_look(fault: Fault) -> tuple[bool, int, bool]:
+    """Item by item, its content before its status, the number in progress last."""
+    return fault.kind == "many_in_progress", fault.index or 0, fault.kind in ("bad_status", "no_status")
 
 
 # --- the list ---------------------------------------------------------------------------------------
@@ -94,7 +111,7 @@ def _find_list(arguments: object, dialect: Dialect, repaired: list[str]) -> list
     if isinstance(arguments, str):
         if not arguments.strip():
             return Fault("no_list", value="no arguments")
-        parsed = parse_string(arguments)
+        parsed = parse_string(arguments, dialect)
         if isinstance(parsed, Fault):
             return parsed
         arguments = parsed
@@ -107,7 +124,7 @@ def _find_list(arguments: object, dialect: Dialect, repaired: list[str]) -> list
         return Fault("no_list", value=_shown(arguments))
     sent = cast("dict[str, Any]", arguments)
     if dialect.list_key not in sent:
-        keys = ", ".join(str(key)[:40] for key in list(sent)[:5])
+        keys = ", ".join(_shown(key) for key in list(sent)[:5])
         return Fault("no_list", value=f"keys {keys}" if keys else "{}")
     return _unwrap(sent[dialect.list_key], dialect, repaired)
 
@@ -119,7 +136,7 @@ def _unwrap(value: object, dialect: Dialect, repaired: list[str]) -> list[Any] |
         if value is None:
             return Fault("null_list")
         if isinstance(value, str):
-            value = parse_string(value)
+            value = parse_string(value, dialect)
             if isinstance(value, Fault):
                 return value
             repaired.append(f"{dialect.list_key} came as a string")
@@ -138,12 +155,13 @@ def _unwrap(value: object, dialect: Dialect, repaired: list[str]) -> list[Any] |
     return cast("list[Any]", value) if isinstance(value, list) else Fault("not_a_list", value=_shown(value))
 
 
-def parse_string(text: str) -> object | Fault:
+def parse_string(text: str, dialect: Dialect) -> object | Fault:
     """A list or object out of JSON, a Python literal or a Markdown checklist; else why there is none."""
     if not text.strip():
         return Fault("unreadable", value="an empty string")
     if len(text) > MAX_STRING:
-        return Fault("unreadable", value=f"a string of {len(text):,} characters, limit {MAX_STRING:,}")
+        size = f"{len(text):,} characters, limit {MAX_STRING:,}"
+        return Fault("unreadable", value=f"{_shown(text[:_PREVIEW])}… ({size})")
     try:
         parsed: object = json.loads(text)
         why = ""
@@ -153,7 +171,7 @@ def parse_string(text: str) -> object | Fault:
         parsed, why = None, str(error) or "nested too deeply"
     if isinstance(parsed, (list, dict)):
         return cast("object", parsed)
-    checklist = parse_checklist(text)
+    checklist = parse_checklist(text, content_key=dialect.content_key, id_key=dialect.id_key)
     if checklist is not None:
         return checklist
     return Fault("unreadable", value=f"{_shown(text)}{f' ({why})' if why else ''}")
@@ -170,8 +188,13 @@ def _parse_literal(text: str) -> object:
         return None
 
 
-def parse_checklist(text: str, *, id_key: str = "") -> list[dict[str, str]] | None:
-    """The items of a Markdown checklist, or `None` unless every line is one (a count line may follow)."""
+def parse_checklist(
+    text: str, *, content_key: str = "content", id_key: str = ""
+) -> list[dict[str, str]] | None:
+    """The items of a Markdown checklist, or `None` unless every line is one (a count line may follow).
+
+    It reads what `render_plan` writes: with an `id_key` also the ids, as in `[ ] #1: text`.
+    """
     items: list[dict[str, str]] = []
     for line in text.splitlines():
         if not line.strip() or (items and _COUNT_LINE.fullmatch(line)):
@@ -179,34 +202,39 @@ def parse_checklist(text: str, *, id_key: str = "") -> list[dict[str, str]] | No
         box = _CHECKBOX.fullmatch(line)
         if box is None:
             return None
-        item = {"content": box["content"].strip(), "status": str(_CHECKBOX_STATUS[box["mark"]])}
-        named = _ID_PREFIX.fullmatch(item["content"]) if id_key else None
-        items.append(item if named is None else {**item, "content": named["content"], id_key: named["id"]})
+        content, status = box["content"].strip(), _CHECKBOX_STATUS[box["mark"]]
+        named = _ID_PREFIX.fullmatch(content) if id_key else None
+        if named is None:
+            items.append({content_key: content, "status": status})
+        else:
+            items.append({id_key: named["id"], content_key: named["content"], "status": status})
     return items or None
 
 
 # --- one item ---------------------------------------------------------------------------------------
 
 
-def _decode_item(item: object, index: int, dialect: Dialect, repaired: list[str]) -> Todo | Fault:
+def _decode_item(
+    item: object, index: int, dialect: Dialect, repaired: list[str], faults: list[Fault]
+) -> Todo | None:
+    """The todo in `item`, for the rules to judge; what is wrong with it goes to `faults`."""
+    sent = _object_in(item) if isinstance(item, str) else item
+    if not isinstance(sent, dict):
+        faults.append(Fault("not_an_object", index, _shown(item)))
+        return None
     if isinstance(item, str):
-        parsed = _object_in(item)
-        if parsed is None:
-            return Fault("not_an_object", index, _shown(item))
         repaired.append("items came as strings of objects")
-        item = parsed
-    if not isinstance(item, dict):
-        return Fault("not_an_object", index, _shown(item))
-    sent = cast("dict[str, Any]", item)
+    sent = cast("dict[str, Any]", sent)
     item_id = _id_of(sent, index, dialect)
     content = _content_of(sent, index, dialect, item_id, repaired)
-    if isinstance(content, Fault):
-        return content
     status = _status_of(sent, index, dialect, item_id, repaired)
+    faults += [part for part in (content, status) if isinstance(part, Fault)]
+    if isinstance(content, Fault):
+        return None
     if isinstance(status, Fault):
-        return status
+        status = "pending"  # never taken, but its content is judged all the same
     active = sent.get(dialect.active_key) if dialect.active_key else None
-    return Todo(content, status, item_id, clean(active)[:200] if isinstance(active, str) else "")
+    return Todo(content, status, item_id, _cut(active, 200) if isinstance(active, str) else "")
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
@@ -223,11 +251,10 @@ def _id_of(item: dict[str, Any], index: int, dialect: Dialect) -> str:
     if not dialect.id_key:
         return ""
     sent = item.get(dialect.id_key)
-    if isinstance(sent, str) and not is_blank(sent):
-        return clean(sent)[:40]
     if isinstance(sent, int) and not isinstance(sent, bool):
-        return str(sent)[:40]
-    return str(index + 1)  # as the third seed does
+        sent = _as_text(sent)
+    position = str(index + 1)  # as the third seed does
+    return (_cut(sent, 40) or position) if isinstance(sent, str) else position
 
 
 def _content_of(
@@ -278,6 +305,17 @@ def normal_status(sent: str) -> Status | None:
     return _ALIASES.get(snake)
 
 
+def _cut(text: str, limit: int) -> str:
+    return clean(clean(text)[:limit])  # a cut may leave blanks at the end
+
+
+def _as_text(value: object) -> str:
+    try:
+        return str(value)
+    except (ValueError, RecursionError):  # too many digits, nested too deeply
+        return type(value).__name__
+
+
 def _shown(value: object) -> str:
     """A short, one-line preview of what was sent, in JSON's words where there are any."""
     if isinstance(value, str):
@@ -288,7 +326,7 @@ def _shown(value: object) -> str:
         except (TypeError, ValueError, RecursionError):
             text = type(value).__name__
     text = " ".join(text.split())
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"
 
 
 # --- the seeds' own intake --------------------------------------------------------------------------
@@ -300,12 +338,14 @@ def decode_as_seed(arguments: object, dialect: Dialect, rules: Rules) -> Decoded
     Only the second seed reads strings; the third defaults a missing status; the first checks nothing but
     its types.
     """
+    if isinstance(arguments, str):  # how some providers send every call: not the model's doing
+        arguments = parse_string(arguments, dialect)
     sent = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
     if dialect.list_key not in sent:
         return Refusal((Fault("no_list"),))
     value: object = sent[dialect.list_key]
-    if isinstance(value, str) and dialect.name == "todo_write":
-        value = parse_string(value) if not parse_checklist(value) else None
+    if isinstance(value, str) and dialect.name == "todo_write" and not parse_checklist(value):
+        value = parse_string(value, dialect)
     if not isinstance(value, list):
         return Refusal((Fault("not_a_list"),))
     items = cast("list[Any]", value)
@@ -327,20 +367,16 @@ def _seed_item(item: object, index: int, dialect: Dialect) -> Todo | Fault:
     if not isinstance(item, dict):
         return Fault("no_content", index)
     sent = cast("dict[str, Any]", item)
-    item_id = str(sent.get(dialect.id_key, index + 1)) if dialect.id_key else ""
-    content = sent.get(dialect.content_key)
-    if content is None:
+    item_id = _as_text(sent.get(dialect.id_key, index + 1)) if dialect.id_key else ""
+    sent_content = sent.get(dialect.content_key)
+    if sent_content is None:
         return Fault("no_content", index, id=item_id)
-    status = str(sent.get("status", dialect.missing_status or ""))
+    content = clean(_as_text(sent_content))
+    status = _as_text(sent.get("status", dialect.missing_status or ""))
     status = status if dialect.name == "write_todos" else status.lower()
     for known in STATUSES:
         if status == known:
-            return Todo(clean(str(content)), known, item_id)
-    if dialect.name != "write_todos" and is_blank(str(content)):
+            return Todo(content, known, item_id)
+    if dialect.name != "write_todos" and not content:
         return Fault("no_content", index, id=item_id)  # the seeds look at the content first
     return Fault("bad_status", index, status, item_id)
-
-
-def renumber(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
-    """The todos with an id each: its own where it has one, else its position from 1."""
-    return tuple(todo if todo.id else replace(todo, id=str(n)) for n, todo in enumerate(todos, 1))

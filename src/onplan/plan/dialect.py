@@ -177,8 +177,8 @@ def tool_schemas(dialect: Dialect, rules: Rules) -> tuple[dict[str, Any], ...]:
 
 def _list_schema(dialect: Dialect, rules: Rules) -> dict[str, Any]:
     text: dict[str, Any] = {"type": "string"}
-    if rules.min_content:
-        text["minLength"] = rules.min_content
+    if not rules.allow_blank:
+        text["minLength"] = 1
     if rules.max_content is not None:
         text["maxLength"] = rules.max_content
     properties: dict[str, Any] = {

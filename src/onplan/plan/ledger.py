@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -19,6 +19,8 @@ UNDO_DEPTH = 100
 
 _SIMILAR = 0.6
 _SIMILAR_WITH_ID = 0.3
+_MOST_PAIRS = 2_500
+"""Pairs of todos whose texts are compared; beyond, only those at the same position: it is quadratic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,13 @@ class Ledger:
 
     def dropped(self) -> tuple[str, ...]:
         """Todos that were left out while open and are not in the plan now, oldest first."""
-        present = Counter(key(todo.content) for todo in self.plan)
-        found = {key(text): text for revision in self.revisions for text in revision.diff.dropped}
-        return tuple(text for name, text in found.items() if not present[name])
+        found: dict[str, str] = {}
+        for revision in self.revisions:
+            for text in revision.diff.added:
+                found.pop(key(text), None)
+            found.update((key(text), text) for text in revision.diff.dropped)
+        present = {key(todo.content) for todo in self.plan}
+        return tuple(text for name, text in found.items() if name not in present)
 
     def written(self, plan: Plan, author: Author, action: Action = "write", number: int = 0) -> Ledger:
         """The ledger with one revision more. `number` is given when a stored one is folded again."""
@@ -107,6 +113,8 @@ class Ledger:
                 past, future = self.past[:-1], (*self.future, current)
             case "redo":
                 past, future = (*self.past, current), self.future[:-1]
+            case "write" | "edit" if plan == current:
+                past, future = self.past, self.future  # nothing that undo could take back
             case "write" | "edit":
                 past, future = (*self.past, current), ()
         return replace(
@@ -146,8 +154,6 @@ def key(content: str) -> str:
     return " ".join(unicodedata.normalize("NFC", content).casefold().split())
 
 
-_Key: TypeAlias = Callable[[int], Hashable]
-
 Matches: TypeAlias = dict[int, int]
 """Index in the older plan to index in the newer one."""
 
@@ -155,40 +161,40 @@ Matches: TypeAlias = dict[int, int]
 def match(old: Plan, new: Plan) -> Matches:
     """Which todo became which: by exact normalised content (as a multiset), then by id where the texts are
     not strangers (ids may repeat or be mere positions), then by similarity where it is beyond doubt."""
-    matches: Matches = {}
-    rest_old, rest_new = list(range(len(old))), list(range(len(new)))
     old_keys = [key(todo.content) for todo in old]
     new_keys = [key(todo.content) for todo in new]
-
-    def take(pairs: Sequence[tuple[int, int]]) -> None:
-        for i, j in pairs:
-            matches[i] = j
-            rest_old.remove(i)
-            rest_new.remove(j)
-
-    take(_same(rest_old, rest_new, old_keys.__getitem__, new_keys.__getitem__))
+    matches: Matches = dict(_same(old_keys, new_keys))
+    rest_old, rest_new = _unmatched(matches, old, new)
     if not (rest_old and rest_new):
         return matches
     old_grams = {i: _bigrams(old_keys[i]) for i in rest_old}
     new_grams = {j: _bigrams(new_keys[j]) for j in rest_new}
+
+    def alike(pairs: Iterable[tuple[int, int]], least: float) -> list[tuple[int, int]]:
+        return [(i, j) for i, j in pairs if _dice(old_grams[i], new_grams[j]) >= least]
+
     by_id = _unique_ids(rest_old, rest_new, old.todos, new.todos)
-    take([(i, j) for i, j in by_id if _dice(old_grams[i], new_grams[j]) >= _SIMILAR_WITH_ID])
-    scores = {(i, j): _dice(old_grams[i], new_grams[j]) for i in rest_old for j in rest_new}
-    take(_beyond_doubt({pair: score for pair, score in scores.items() if score >= _SIMILAR}))
+    matches.update(alike(by_id, _SIMILAR_WITH_ID))
+    rest_old, rest_new = _unmatched(matches, old, new)
+    if len(rest_old) * len(rest_new) > _MOST_PAIRS:
+        candidates = [(i, i) for i in sorted({*rest_old} & {*rest_new})]
+    else:
+        candidates = [(i, j) for i in rest_old for j in rest_new]
+    matches.update(_beyond_doubt(alike(candidates, _SIMILAR)))
     return matches
 
 
-def _same(
-    left: list[int],
-    right: list[int],
-    left_key: _Key,
-    right_key: _Key,
-) -> list[tuple[int, int]]:
-    """Pairs with equal keys, first with first, each index used once."""
-    waiting: dict[Hashable, list[int]] = {}
-    for j in right:
-        waiting.setdefault(right_key(j), []).append(j)
-    return [(i, waiting[left_key(i)].pop(0)) for i in left if waiting.get(left_key(i))]
+def _unmatched(matches: Matches, old: Plan, new: Plan) -> tuple[list[int], list[int]]:
+    taken = set(matches.values())
+    return [i for i in range(len(old)) if i not in matches], [j for j in range(len(new)) if j not in taken]
+
+
+def _same(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of equal texts, first with first, each index used once."""
+    waiting: dict[str, deque[int]] = {}
+    for j, text in enumerate(right):
+        waiting.setdefault(text, deque()).append(j)
+    return [(i, waiting[text].popleft()) for i, text in enumerate(left) if waiting.get(text)]
 
 
 def _unique_ids(
@@ -199,14 +205,10 @@ def _unique_ids(
     return [(i, found[old[i].id]) for i in left if old[i].id in found and old_count[old[i].id] == 1]
 
 
-def _beyond_doubt(scores: dict[tuple[int, int], float]) -> list[tuple[int, int]]:
+def _beyond_doubt(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Pairs that are each other's only candidate; the same position decides between several."""
-    pairs: list[tuple[int, int]] = []
-    for i, j in scores:
-        rivals = [pair for pair in scores if (pair[0] == i) != (pair[1] == j)]
-        if not rivals or (i == j and all(a != b for a, b in rivals)):
-            pairs.append((i, j))
-    return pairs
+    rows, columns = Counter(i for i, _ in pairs), Counter(j for _, j in pairs)
+    return [(i, j) for i, j in pairs if i == j or rows[i] == columns[j] == 1]
 
 
 def _bigrams(text: str) -> Counter[str]:

@@ -86,7 +86,7 @@ class Settings:
 
 
 _SEED_RULES: Mapping[str, Rules] = {
-    "write_todos": Rules(max_items=None, max_in_progress=None, max_content=None, min_content=0),
+    "write_todos": Rules(max_items=None, max_in_progress=None, max_content=None, allow_blank=True),
     "todo_write": Rules(max_content=None),
     "todo": Rules(max_content=None),
 }

@@ -217,10 +217,11 @@ def _is_virama(char: str) -> bool:
 
 
 def _composes(before: str, char: str) -> bool:
-    """Hangul, by UAX #29 GB6 to GB8, without telling syllables with a final from those without."""
-    if _is_leading(before):
-        return _is_leading(char) or _is_following(char) or _is_syllable(char)
-    return _is_following(char) and (_is_following(before) or _is_syllable(before))
+    """Whether two Hangul letters share a cell pair: a vowel or final joins what is before it.
+
+    Two initials stay apart, unlike in UAX #29: a terminal draws each in two cells.
+    """
+    return _is_following(char) and (_is_leading(before) or _is_following(before) or _is_syllable(before))
 
 
 def _is_leading(char: str) -> bool:
@@ -243,8 +244,7 @@ def _cluster_cells(cluster: str) -> int:
         return 2
     if first in "#*0123456789©®‼⁉™ℹ" and cluster[1] == "\ufe0f":
         return 2
-    total = sum(map(_char_cells, cluster))
-    return total if _is_leading(first) else min(total, 2)
+    return min(sum(map(_char_cells, cluster)), 2)
 
 
 def _is_drawn_as_emoji(cluster: str) -> bool:

@@ -76,13 +76,14 @@ class Todo:
 class Rules:
     """Limits of a write; `None` lifts one. They judge writes, never a plan that is already stored.
 
-    `max_content` counts characters. Source: 20 and 1 are the second and third seed's; 500 is ours.
+    `max_content` counts characters. Source: 20 and 1 are the second and third seed's; 500 is ours;
+    only the first seed takes blank content.
     """
 
     max_items: int | None = 20
     max_in_progress: int | None = 1
     max_content: int | None = 500
-    min_content: int = 1
+    allow_blank: bool = False
 
     def faults(self, todos: Sequence[tuple[int, Todo]], *, sent: int) -> Iterator[Fault]:
         """Every fault of `todos` (each with its index in the list that was sent, of `sent` items)."""
@@ -90,7 +91,7 @@ class Rules:
             yield Fault("too_many", value=str(sent))
             return
         for index, todo in todos:
-            if self.min_content and is_blank(todo.content):
+            if is_blank(todo.content) and not self.allow_blank:
                 yield Fault("no_content", index, id=todo.id)
             elif self.max_content is not None and len(todo.content) > self.max_content:
                 yield Fault("too_long", index, str(len(todo.content)), todo.id)

@@ -25,7 +25,7 @@ def _logs_and_inboxes(db: sqlite3.Connection) -> None:
     # `records.id` is `session key << 32 | seq`: the rowid is the only index, and a log lies in order.
     # Length and time of a log are those of its last row, so an append touches one page, not two.
     db.execute(
-        "CREATE TABLE sessions (key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+        "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
         " cwd TEXT NOT NULL, created REAL NOT NULL, title TEXT NOT NULL DEFAULT '',"
         " done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0, ended TEXT NOT NULL DEFAULT '',"
         " host TEXT, pid INTEGER, start REAL)"
@@ -65,6 +65,11 @@ def establish(db: sqlite3.Connection, name: str) -> None:
             db.execute("ROLLBACK")
 
 
+def decode_text(raw: bytes) -> str:
+    """SQLite's text as `str`, also where damage left it no UTF-8: a title is not worth an error."""
+    return raw.decode("utf-8", "replace")
+
+
 def is_whole(db: sqlite3.Connection) -> bool:
     """Whether the tables are declared as the migrations declare them."""
     reference = sqlite3.connect(":memory:", isolation_level=None)
@@ -91,8 +96,8 @@ def _version_of(db: sqlite3.Connection, name: str) -> int:
         )
     if version > VERSION:
         raise StoreError(
-            f"{name} was written by a newer onplan (its format is {version}, this one knows {VERSION}) and was "
-            "left as it is; upgrade onplan, or set ONPLAN_HOME to another directory"
+            f"{name} was written by a newer onplan (format {version}, this one knows {VERSION}) and was left "
+            "as it is; upgrade onplan, or set ONPLAN_HOME to another directory"
         )
     if version < 1 or empty:
         raise Damaged("the file's header has lost its version or its tables")

@@ -200,7 +200,7 @@ def _check_known(seen: str | None, before: bytes, shown: str) -> None:
 
 
 def _fitted(content: str, before: bytes | None) -> tuple[bytes, list[str]]:
-    """The bytes to write: the old file's byte order mark and uniform CRLF stay, and it is said."""
+    """The bytes to write, and what to say: the old file's byte order mark and uniform CRLF stay."""
     notes: list[str] = []
     if before is not None and "\r" not in content and "\n" in content and _is_crlf(before):
         content = content.replace("\n", "\r\n")
@@ -209,6 +209,8 @@ def _fitted(content: str, before: bytes | None) -> tuple[bytes, list[str]]:
     if before is not None and before.startswith(_BOM) and not data.startswith(_BOM):
         data = _BOM + data
         notes.append("The byte order mark of the file was kept.")
+    if before is not None and not _shown_text(before)[1]:
+        notes.append("The file was not UTF-8; now it is.")
     return data, notes
 
 
@@ -336,7 +338,7 @@ def _ambiguous(text: str, starts: list[int], shown: str) -> str:
 def _not_found(text: str, old: str, shown: str) -> str:
     lines = text.splitlines()
     wanted = [line.strip() for line in old.strip().splitlines()]
-    first = f"old was not found in {shown}; nothing was changed."
+    first = f"old was not found in {shown}."
     if not any(wanted):
         return first
     stripped = [line.strip() for line in lines]
@@ -380,7 +382,7 @@ def _encoded(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise ToolError(
-            f"the text holds half a surrogate pair (U+{ord(text[error.start]):04X}, character {error.start}), "
+            f"the text holds a lone surrogate (U+{ord(text[error.start]):04X}, character {error.start}), "
             "which no file can; nothing was written"
         ) from None
 

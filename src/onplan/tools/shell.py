@@ -9,7 +9,6 @@ import errno
 import io
 import math
 import os
-import secrets
 import shlex
 import shutil
 import signal
@@ -18,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +29,7 @@ Progress = Callable[[str], None]
 
 _MARK = "ONPLAN_CALL"
 _UNATTENDED = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "PAGER": "cat"}
-_LEAST_LIMIT = 200
+_LEAST_LIMIT = 400
 _CHUNK = 65_536
 _PIPE_AT_MOST = 1 << 20
 _DRAIN = 0.3
@@ -54,7 +53,7 @@ class Process:
 class Shell:
     """Runs the commands of one session and answers for every process that they start.
 
-    `limit`: characters of a whole answer, at least 200. `env`: instead of the inherited environment.
+    `limit`: characters of a whole answer, at least 400. `env`: instead of the inherited environment.
     Times are in seconds. Nothing survives `close`.
     """
 
@@ -173,9 +172,9 @@ class Shell:
         last = f"exit code: {code}"
         if timed_out:
             last = f"timed out after {timed_out_after:g} s, {last}"
-        said = "".join(f"{note}\n" for note in notes)[: self._limit // 2]
+        said = "".join(f"{note[: self._limit // 5]}\n" for note in notes)
         text, omitted = call.capture.excerpt(self._limit - len(said) - len(last) - 1)
-        body = text or "(no output)"
+        body = text or (f"({omitted:,} characters omitted)" if omitted else "(no output)")
         separator = "" if body.endswith("\n") else "\n"
         details = {
             "exit_code": code,
@@ -282,8 +281,7 @@ def _omission(characters: int, lines: int) -> str:
 async def _start(
     command: str, directory: Path, env: Mapping[str, str], limit: int, progress: Progress
 ) -> _Call:
-    shell = _shell_of(env)
-    mark = secrets.token_hex(8)
+    mark = os.urandom(8).hex()
     # A harness inside a harness: the outer one must still find what the inner one started.
     marked = {**env, _MARK: f"{env.get(_MARK, '')}:{mark}"}
     with contextlib.ExitStack() as always, contextlib.ExitStack() as on_failure:
@@ -294,28 +292,37 @@ async def _start(
             handle, record = tempfile.mkstemp(prefix="onplan-cwd-")
             on_failure.callback(os.unlink, record)
             os.close(handle)
-            process = await asyncio.create_subprocess_exec(
-                shell.name,
-                "-c",
-                _script(command, record),
-                executable=shell,
-                stdin=subprocess.DEVNULL,
-                stdout=write_end,
-                stderr=subprocess.STDOUT,
-                cwd=directory,
-                env=marked,
-                start_new_session=True,
-            )
+            tree = _Tree(mark, pipe=os.fstat(read_end).st_ino)
+            process = await _spawn(_script(command, record), directory, marked, write_end, tree)
         except OSError as error:
             hint = ": write the command to a file and run that" if error.errno == errno.E2BIG else ""
             raise ToolError(f"could not start: {error.strerror}{hint}") from None
-        except asyncio.CancelledError as cancelled:
-            _kill(_Tree(mark).alive())
-            vars(cancelled).update(partial="", seconds=0.0)
-            raise
         on_failure.pop_all()
-    tree = _Tree(mark, process.pid, os.fstat(read_end).st_ino)
-    return _Call(process, tree, _Reader(read_end, Capture(limit), progress), Path(record))
+    reader = _Reader(read_end, Capture(limit), progress)
+    return _Call(process, tree.with_session(process.pid), reader, Path(record))
+
+
+async def _spawn(
+    script: str, directory: Path, env: Mapping[str, str], output: int, tree: _Tree
+) -> asyncio.subprocess.Process:
+    shell = _shell_of(env)
+    try:
+        return await asyncio.create_subprocess_exec(
+            shell.name,
+            "-c",
+            script,
+            executable=shell,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=directory,
+            env=env,
+            start_new_session=True,
+        )
+    except asyncio.CancelledError as cancelled:
+        await _uncancelled(_end(tree.alive, 0))
+        vars(cancelled).update(partial="", seconds=0.0)
+        raise
 
 
 def _shell_of(env: Mapping[str, str]) -> Path:
@@ -332,6 +339,8 @@ def _script(command: str, record: str) -> str:
     write = f"{{ command pwd -P || printf '%s\\n' \"$PWD\"; }} >|{shlex.quote(record)}"
     trap = shlex.quote(f"{{ {write}; }} 2>/dev/null")
     again = f'{{ set -- "$?"; {write}; set +x; }} 2>/dev/null; exit "$1"'
+    if command.rstrip("\n").endswith("\\"):
+        command += "\n\n"  # after a last backslash `eval` reads on into the text behind it
     return f"trap {trap} EXIT; eval {shlex.quote(command)}\n{again}"
 
 
@@ -477,21 +486,22 @@ class _Shown:
 # --- processes --------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class _Tree:
     """Finds what descends from one call: by the mark in the environment, which `setsid` does not lose;
     by the session, which `env -i` does not lose; by the output pipe; and by parentage from these."""
 
-    def __init__(
-        self, mark: str, session: int = -1, pipe: int = -1, known: frozenset[Process] = frozenset()
-    ) -> None:
-        self._mark = mark
-        self._session = session
-        self._pipe = f"pipe:[{pipe}]"
-        self._known = known
+    mark: str
+    pipe: int = -1
+    session: int = -1
+    known: frozenset[Process] = frozenset()
+
+    def with_session(self, session: int) -> _Tree:
+        return replace(self, session=session)
 
     def narrowed_to(self, known: list[Process]) -> _Tree:
         """For later on: the numbers of an ended session and pipe may be somebody else's by then."""
-        return _Tree(self._mark, known=frozenset(known))
+        return _Tree(self.mark, known=frozenset(known))
 
     def alive(self) -> list[Process]:
         table = read_processes()
@@ -501,12 +511,13 @@ class _Tree:
         return [table[pid].process for pid in sorted(found - {os.getpid()})]
 
     def _owns(self, entry: Entry) -> bool:
-        if entry.session == self._session or entry.process in self._known:
+        if entry.session == self.session or entry.process in self.known:
             return True
         directory = f"/proc/{entry.process.pid}"
-        if self._mark.encode() in _contents(f"{directory}/environ"):
+        if self.mark.encode() in _contents(f"{directory}/environ"):
             return True
-        return any(_link(f"{directory}/fd/{number}") == self._pipe for number in "12")
+        pipe = f"pipe:[{self.pipe}]"
+        return any(_link(f"{directory}/fd/{number}") == pipe for number in "12")
 
 
 @dataclass(frozen=True, slots=True)

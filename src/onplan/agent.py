@@ -1,0 +1,364 @@
+"""Agent: a session, a plan and the loop behind `run` and `stream`; history lives in the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from onplan.errors import OnplanError, PlanError
+from onplan.events import (
+    RECORD_VERSION,
+    EndReason,
+    Event,
+    Record,
+    SessionStarted,
+    TurnEnded,
+    Warned,
+)
+from onplan.hooks import Hooks, PlanChange, Turn, Veto, View, consult
+from onplan.loop import Limits, Parts, run
+from onplan.messages import Assistant, Message, Usage, User
+from onplan.plan.settings import Settings
+from onplan.plan.state import State
+from onplan.plan.todo import Plan, Todo
+from onplan.planning import Planning, prompt_text
+from onplan.protocols import Holder, Model, SessionStore
+from onplan.session import InboxRequest, Session, new_id
+from onplan.toolset import Provider, Tool, Toolset
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a turn came to. `text` is the last reply's; `error` is for people, one line, or empty."""
+
+    text: str
+    reason: EndReason
+    plan: Plan
+    revision: int
+    usage: Usage
+    rounds: int
+    requests: int
+    session: str
+    nobody: int = 0
+    error: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 done, 1 error, 3 a call was denied for want of a person, 4 open todos, 5 a cap, 130 interrupted:
+        the first of 130, 1, 5, 3, 4, 0 that applies."""
+        match self.reason:
+            case "interrupted":
+                return 130
+            case "model_error" | "store_error" | "refusal" | "empty" | "blocked":
+                return 1
+            case "rounds" | "tokens" | "cost" | "length" | "plan_loop" | "call_loop":
+                return 5
+            case "done" | "open_todos":
+                if self.nobody:
+                    return 3
+                return 4 if self.reason == "open_todos" else 0
+
+
+class Agent:
+    """One conversation. `await Agent.start(...)`, then `run` or `stream` a turn at a time, then `close`.
+
+    Also an async context manager. Listeners get every record once it is in the log, and live events.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        planning: Planning,
+        parts: Parts,
+        closers: Sequence[Callable[[], Awaitable[object]]],
+    ) -> None:
+        self._session = session
+        self._planning = planning
+        self._parts = parts
+        self._closers = closers
+        self._listeners: list[Callable[[Event], None]] = []
+        self._turn: asyncio.Task[TurnEnded] | None = None
+        self._interrupting = False
+        self._last_text = ""
+
+    @classmethod
+    async def start(
+        cls,
+        *,
+        model: Model,
+        store: SessionStore,
+        holder: Holder,
+        tools: Iterable[Tool] = (),
+        inject: Mapping[str, Provider] | None = None,
+        instructions: str = "",
+        planning: Settings | None = None,
+        hooks: Hooks | None = None,
+        limits: Limits | None = None,
+        resume: str = "",
+        cwd: Path | str = "",
+        listeners: Iterable[Callable[[Event], None]] = (),
+        closers: Sequence[Callable[[], Awaitable[object]]] = (),
+    ) -> Agent:
+        """A new session, or the one that `resume` names (its id).
+
+        A resumed session keeps its own system text, tool schemas and plan settings (I2).
+        Raises `StoreError` and its kind, `ToolDefinitionError`, `PlanError`.
+        """
+        relay = _Relay(list(listeners))
+        own_hooks = hooks or Hooks()
+        planner = Planning(planning, judge=_judge(own_hooks, relay.emit), changed=relay.emit)
+        folds = (planner.fold, relay.fold)
+        if resume:
+            session = await Session.resume(store, holder, resume, folds=folds)
+            toolset = _toolset(planner, tools, inject, lambda: session.messages)
+        else:
+            toolset = _toolset(planner, tools, inject, lambda: session.messages)
+            text = "\n\n".join(part for part in (instructions, _planning_text(planner)) if part)
+            started = SessionStarted(
+                new_id(),
+                RECORD_VERSION,
+                str(cwd),
+                model.name,
+                text,
+                toolset.schemas(),
+                planner.state.settings.to_json(),
+            )
+            session = await Session.create(store, holder, started, folds=folds)
+        relay.live = True
+        planner.go_live()
+        agent = cls(session, planner, Parts(model, toolset, session, relay.emit), closers)
+        plan_hooks = planner.hooks()
+        inbox = Hooks(before_model=(agent._serve_inbox,))
+        ordered = (
+            inbox
+            + Hooks(before_tool=plan_hooks.before_tool)
+            + own_hooks
+            + replace(plan_hooks, before_tool=())
+        )
+        agent._parts = replace(agent._parts, hooks=ordered, limits=limits or Limits())
+        agent._listeners = relay.listeners
+        return agent
+
+    # --- turns ---
+
+    async def run(self, text: str) -> Result:
+        """One turn. Never raises for a failing model, tool, hook or store: the result's `reason` says so."""
+        if self._turn is not None:
+            raise OnplanError("a turn is running already: wait for it, or interrupt it")
+        self._interrupting = False
+        self._turn = asyncio.create_task(run(self._parts, User(text)))
+        try:
+            ended = await self._turn
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if not self._interrupting or (current is not None and current.cancelling()):
+                raise
+            ended = TurnEnded("interrupted")
+        finally:
+            self._turn = None
+        await self._describe(ended)
+        return self._result(ended)
+
+    async def stream(self, text: str) -> AsyncIterator[Event]:
+        """One turn as events, in order; the last is its `TurnEnded`. Leaving early interrupts the turn."""
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._listeners.append(queue.put_nowait)
+        turn = asyncio.create_task(self.run(text))
+        turn.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await turn
+        finally:
+            self._listeners.remove(queue.put_nowait)
+            if not turn.done():
+                self.interrupt()
+                await turn
+
+    def interrupt(self) -> bool:
+        """End the running turn: every outstanding call gets its result. `False` if none is running."""
+        if self._turn is None:
+            return False
+        self._interrupting = True
+        self._turn.cancel()
+        return True
+
+    # --- the plan, for people ---
+
+    @property
+    def plan(self) -> Plan:
+        return self._planning.plan
+
+    @property
+    def plan_state(self) -> State:
+        """The plan with its ledger, counters and figures; an immutable value."""
+        return self._planning.state
+
+    async def edit_plan(self, todos: Iterable[Todo | str | dict[str, Any]]) -> Plan:
+        """Replace the plan as the person; the model is told once. Raises `PlanError`, `StoreError`."""
+        return await self._revise(self._planning.edited(todos))
+
+    async def undo_plan(self) -> Plan:
+        """Raises `PlanError` when there is nothing to undo."""
+        return await self._revise(self._planning.undone())
+
+    async def redo_plan(self) -> Plan:
+        """Raises `PlanError` when nothing was undone."""
+        return await self._revise(self._planning.redone())
+
+    async def _revise(self, revision: Coroutine[Any, Any, Record | None]) -> Plan:
+        record = await revision
+        if record is not None:
+            await self._session.append(record)
+        return self.plan
+
+    # --- the session ---
+
+    @property
+    def session_id(self) -> str:
+        return self._session.id
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation so far; a view."""
+        return self._session.messages
+
+    @property
+    def system(self) -> str:
+        return self._session.system
+
+    @property
+    def toolset(self) -> Toolset:
+        return self._parts.toolset
+
+    @property
+    def model(self) -> Model:
+        return self._parts.model
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Call `listener` with every event from now on. It must not raise or block."""
+        self._listeners.append(listener)
+
+    async def close(self, reason: str = "closed") -> None:
+        """End a running turn, log the end, let go of the session and of what the tools hold."""
+        turn = self._turn
+        if self.interrupt() and turn is not None:
+            await asyncio.wait([turn])
+        hooks = self._parts.hooks.session_end
+        await consult(hooks, View(self._session.messages, Turn()), warn=self._parts.emit)
+        try:
+            await self._session.close(reason)
+        finally:
+            for closer in self._closers:
+                await closer()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # --- inside ---
+
+    async def _serve_inbox(self, view: View) -> None:
+        for request in await self._session.take_requests():
+            await self._serve(request)
+
+    async def _serve(self, request: InboxRequest) -> None:
+        try:
+            match request.action:
+                case "edit":
+                    await self.edit_plan(request.todos)
+                case "undo":
+                    await self.undo_plan()
+                case "redo":
+                    await self.redo_plan()
+                case other:
+                    self._parts.emit(
+                        Warned(f"a request that onplan does not know was left out: {other[:40]!r}")
+                    )
+        except PlanError as error:
+            self._parts.emit(Warned(f"a change of the plan from outside was refused: {error}"))
+
+    async def _describe(self, ended: TurnEnded) -> None:
+        first = next((message.text for message in self.messages if isinstance(message, User)), "")
+        title = " ".join(first.split())[:80]
+        try:
+            await self._session.describe(
+                title=title, done=self.plan.done, total=len(self.plan), ended=ended.reason
+            )
+        except OnplanError as error:
+            self._parts.emit(Warned(str(error)))
+
+    def _result(self, ended: TurnEnded) -> Result:
+        last = next((m for m in reversed(self.messages) if isinstance(m, (Assistant, User))), None)
+        return Result(
+            last.text if isinstance(last, Assistant) else "",
+            ended.reason,
+            self.plan,
+            self.plan_state.ledger.revision,
+            ended.usage,
+            ended.rounds,
+            ended.requests,
+            self.session_id,
+            ended.nobody,
+            ended.error,
+        )
+
+
+class _Relay:
+    """Hands records and live events to the listeners, once there is something live to tell."""
+
+    def __init__(self, listeners: list[Callable[[Event], None]]) -> None:
+        self.listeners = listeners
+        self.live = False
+
+    def fold(self, record: Record) -> None:
+        if self.live:
+            self.emit(record)
+
+    def emit(self, event: Event) -> None:
+        for listener in tuple(self.listeners):
+            listener(event)
+
+
+def _toolset(
+    planner: Planning,
+    tools: Iterable[Tool],
+    inject: Mapping[str, Provider] | None,
+    messages: Callable[[], Sequence[Message]],
+) -> Toolset:
+    """The plan's tools and the others. `state` is offered to tools that ask for it: a copy each time."""
+
+    def state(_: object) -> dict[str, Any]:
+        return {"messages": list(messages()), "todos": planner.plan.to_json()}
+
+    return Toolset((*planner.tools(), *tools), {"state": state, **(inject or {})})
+
+
+def _planning_text(planner: Planning) -> str:
+    settings = planner.state.settings
+    return "" if settings.planning == "off" else prompt_text(settings.dialect)
+
+
+def _judge(
+    hooks: Hooks, warn: Callable[[Event], None]
+) -> Callable[[PlanChange], Awaitable[str | None]] | None:
+    if not hooks.plan_change:
+        return None
+
+    async def judge(change: PlanChange) -> str | None:
+        answers = await consult(hooks.plan_change, change, warn=warn)
+        return next((answer.reason for answer in answers if isinstance(answer, Veto)), None)
+
+    return judge
+
+
+def run_sync(work: Coroutine[Any, Any, T]) -> T:
+    """Run one coroutine from code that is not async: `run_sync(agent.run("…"))` in a script."""
+    return asyncio.run(work)

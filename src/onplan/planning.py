@@ -1,0 +1,282 @@
+"""Planning as a feature of the loop: the plan tools of a dialect, reminders, the stop gate, prompt text.
+
+The plan is a fold over the log: a write counts once its result is in there, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from onplan.errors import PlanError
+from onplan.events import PlanChanged, PlanEdited, PrefixChanged, Record, Resumed, SessionStarted, TurnEnded
+from onplan.hooks import Continue, EndTurn, Hooks, PlanChange, Skip, View
+from onplan.messages import Assistant, Call, Message, Note, ToolResult, User, estimate_tokens, model_text
+from onplan.plan.answer import answer
+from onplan.plan.changes import (
+    Asked,
+    Change,
+    Demanded,
+    Edited,
+    Grew,
+    Outcome,
+    PlanCall,
+    Refused,
+    Reminded,
+    RoundEnded,
+    TurnBegan,
+    Worked,
+    Written,
+)
+from onplan.plan.dialect import Dialect, tool_schemas
+from onplan.plan.ledger import Action, Author, compare
+from onplan.plan.memory import demand_text
+from onplan.plan.reminder import Reminder, at_stop, due_after_round, due_before_request
+from onplan.plan.render import names
+from onplan.plan.settings import Settings
+from onplan.plan.state import State, decide, evolve, fingerprint
+from onplan.plan.stored import outcome_from_json, outcome_to_json
+from onplan.plan.todo import Fault, Plan, Todo
+from onplan.toolset import Ctx, Provider, Tool, ToolOutput
+
+Judge = Callable[[PlanChange], Awaitable[str | None]]
+"""Asks the plan-change hooks: the reason of a veto, or `None`."""
+
+_KEY = "plan"
+
+
+class PlanFold:
+    """The plan's state as a fold over records or messages, advanced one at a time."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.state = State(settings)
+        self.interrupted = False
+        self._outstanding: set[str] = set()
+        self._in_turn = False
+
+    def fold(self, record: Record) -> None:
+        match record:
+            case SessionStarted(planning=planning) | PrefixChanged(planning=planning) if planning:
+                self._resettle(planning)
+            case User():
+                self._grow(record)
+                self._evolve(TurnBegan())
+                self._in_turn = True
+            case Assistant():
+                self._evolve(Asked())
+                self._grow(record)
+                self._outstanding = {call.id for call in record.calls}
+            case ToolResult():
+                self._result(record)
+            case Note():
+                self._note(record)
+            case PlanEdited(revision=revision, todos=todos, action=action):
+                self._evolve(Edited(Plan.from_json(todos), action, revision))
+            case TurnEnded(reason=reason):
+                self._in_turn = False
+                self.interrupted = reason == "interrupted"
+            case Resumed():
+                self.interrupted = self.interrupted or self._in_turn
+                self._in_turn = False
+            case _:
+                pass
+
+    def _result(self, result: ToolResult) -> None:
+        self._grow(result)
+        kept = (result.details or {}).get(_KEY)
+        if kept == "demanded":
+            self._evolve(Demanded())
+        elif kept:
+            self._evolve(outcome_from_json(kept))
+        elif result.name not in self.state.dialect.tool_names:
+            self._evolve(Worked(changed=result.changed))
+        if result.call_id in self._outstanding:
+            self._outstanding.remove(result.call_id)
+            if not self._outstanding:
+                self._evolve(RoundEnded())
+
+    def _note(self, note: Note) -> None:
+        self._grow(note)
+        if note.kind == "interrupted":
+            self.interrupted = False
+        kept = (note.details or {}).get(_KEY)
+        if kept:
+            self._evolve(Reminded(kept["kind"], bool(kept.get("recites"))))
+
+    def _grow(self, message: Message) -> None:
+        tokens = message.usage.output if isinstance(message, Assistant) else 0
+        self._evolve(Grew(1, tokens or estimate_tokens(model_text(message))))
+
+    def _resettle(self, stored: Mapping[str, Any]) -> None:
+        """The log's settings count; a dialect of the host's own making is kept, the log has only its name."""
+        own = self.state.dialect if self.state.dialect.name == stored.get("dialect") else None
+        self.state = replace(self.state, settings=Settings.from_json(stored, own))
+
+    def _evolve(self, change: Change) -> None:
+        self.state = evolve(self.state, change)
+
+
+class Planning:
+    """Plan tools and hooks around one fold. Hand `fold` to the session, `tools` to the toolset, `hooks` to
+    the loop (last, so that its reminder is the last word)."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        judge: Judge | None = None,
+        changed: Callable[[PlanChanged], None] | None = None,
+    ) -> None:
+        self._folded = PlanFold(settings or Settings())
+        self._judge = judge
+        self._changed = changed
+        self._quiet = True
+
+    @property
+    def state(self) -> State:
+        return self._folded.state
+
+    @property
+    def plan(self) -> Plan:
+        return self.state.plan
+
+    def fold(self, record: Record) -> None:
+        before = self.state.ledger.revision
+        self._folded.fold(record)
+        if self.state.ledger.revision != before and self._changed is not None and not self._quiet:
+            newest = self.state.ledger.revisions[-1]
+            todos = tuple(newest.plan.to_json())
+            self._changed(PlanChanged(newest.number, todos, newest.diff.to_json(), newest.author))
+
+    def go_live(self) -> None:
+        """From now on changes are told; what was folded before is history."""
+        self._quiet = False
+
+    # --- tools ---
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The dialect's tools; none where planning is off."""
+        settings = self.state.settings
+        if settings.planning == "off":
+            return ()
+        return tuple(
+            Tool(
+                name=schema["name"],
+                description=schema["description"],
+                input_schema=schema["input_schema"],
+                run=self._runner(schema["name"]),
+                read_only=True,  # nothing outside of the plan changes
+            )
+            for schema in tool_schemas(settings.dialect, settings.rules)
+        )
+
+    def _runner(self, name: str):
+        async def run(arguments: Any, ctx: Ctx, providers: Mapping[str, Provider]) -> ToolOutput:
+            outcome = await self._judged(decide(self.state, PlanCall(name, arguments)), arguments)
+            said = answer(self.state, evolve(self.state, outcome), outcome)
+            return ToolOutput(said.text, {_KEY: outcome_to_json(outcome)}, said.is_error)
+
+        return run
+
+    async def _judged(self, outcome: Outcome, arguments: Any) -> Outcome:
+        if not isinstance(outcome, Written) or self._judge is None:
+            return outcome
+        reason = await self._judge(plan_change(self.plan, outcome.plan, "model"))
+        if reason is None:
+            return outcome
+        return Refused((Fault("vetoed"),), fingerprint(arguments), reason)
+
+    # --- hooks ---
+
+    def hooks(self) -> Hooks:
+        if self.state.settings.planning == "off":
+            return Hooks(user_prompt=(self._announce_interruption,))
+        return Hooks(
+            user_prompt=(self._announce_interruption,),
+            before_model=(self._before_request,),
+            before_tool=(self._demand,) if self.state.settings.planning == "require" else (),
+            after_round=(self._after_round,),
+            stop=(self._stop,),
+        )
+
+    def _before_request(self, view: View) -> Note | None:
+        return _note(due_before_request(self.state))
+
+    def _after_round(self, view: View) -> Note | EndTurn | None:
+        if self.state.ends_turn:
+            return EndTurn(self.state.ends_turn)
+        return _note(due_after_round(self.state))
+
+    def _demand(self, call: Call, tool: Tool, view: View) -> Skip | None:
+        if call.name in self.state.dialect.tool_names or call.name == "ask_user":
+            return None
+        return Skip(demand_text(self.state), {_KEY: "demanded"}) if self.state.demands_plan else None
+
+    def _stop(self, reply: Assistant, view: View) -> Continue | EndTurn | None:
+        if not self.plan.open:
+            return None
+        allowed = view.turn.continuations < self.state.settings.max_continuations
+        reminder = at_stop(self.state) if allowed and not view.turn.blocked else None
+        note = _note(reminder)
+        return Continue(note) if note else EndTurn("open_todos")
+
+    def _announce_interruption(self, text: str, view: View) -> Note | None:
+        if not self._folded.interrupted:
+            return None
+        active = self.plan.active
+        at = (
+            f" {names([active.content])} was in progress: verify what was done before you go on."
+            if active
+            else ""
+        )
+        return Note(f"<notice>The turn before this was interrupted.{at}</notice>", "interrupted")
+
+    # --- people ---
+
+    async def edited(self, todos: Iterable[Todo | str | dict[str, Any]]) -> PlanEdited | None:
+        """The record of a person's edit, to be appended; `None` if nothing changes. Raises `PlanError`."""
+        return await self._revised(Plan.of(todos, self.state.settings.rules), "edit")
+
+    async def undone(self) -> PlanEdited | None:
+        """The record of an undo. Raises `PlanError` when there is nothing to undo."""
+        return await self._revised(self.state.ledger.undo_target(), "undo")
+
+    async def redone(self) -> PlanEdited | None:
+        """The record of a redo. Raises `PlanError` when nothing was undone."""
+        return await self._revised(self.state.ledger.redo_target(), "redo")
+
+    async def _revised(self, plan: Plan, action: Action) -> PlanEdited | None:
+        if action == "write" or plan == self.plan:
+            return None
+        if self._judge and (reason := await self._judge(plan_change(self.plan, plan, "user"))):
+            raise PlanError(f"the plan change was refused: {reason}")
+        return PlanEdited(self.state.ledger.revision + 1, tuple(plan.to_json()), action)
+
+
+def plan_change(before: Plan, after: Plan, author: Author) -> PlanChange:
+    return PlanChange(before.to_json(), after.to_json(), compare(before, after).to_json(), author)
+
+
+def _note(reminder: Reminder | None) -> Note | None:
+    if reminder is None:
+        return None
+    details = {_KEY: {"kind": reminder.kind, **({"recites": True} if reminder.recites else {})}}
+    kind = "continue" if reminder.kind == "continue" else "reminder"
+    return Note(reminder.text, kind, reminder.placement, details)
+
+
+def prompt_text(dialect: Dialect) -> str:
+    """What the system text says about planning. Never changes during a session (I2)."""
+    return (
+        f"Before starting any multi-step task, use {dialect.name} to plan your steps. "
+        "Update status as you go. For a single step or a question, just do it."
+    )
+
+
+def plan_of(records: Iterable[Record], settings: Settings | None = None) -> State:
+    """The plan's state after these records or messages."""
+    folded = PlanFold(settings or Settings())
+    for record in records:
+        folded.fold(record)
+    return folded.state

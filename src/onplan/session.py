@@ -1,0 +1,250 @@
+"""Sessions: an append-only log with one writer; messages, repair and request prefix are folds over it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
+
+import msgspec
+
+from onplan.errors import SessionBusy, StoreError
+from onplan.events import (
+    Decided,
+    PlanEdited,
+    PrefixChanged,
+    Record,
+    Resumed,
+    SessionEnded,
+    SessionStarted,
+    ToolStarted,
+    TurnEnded,
+    decode_record,
+    encode_record,
+)
+from onplan.execution import interrupted_result
+from onplan.messages import Assistant, Call, Message, Note, ToolResult, User
+from onplan.protocols import Holder, Row, SessionStore
+
+Fold: TypeAlias = Callable[[Record], None]
+"""Takes each record once, in order; must not raise."""
+
+Clock: TypeAlias = Callable[[], float]
+"""Unix seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A record with the time at which it was logged, in Unix seconds."""
+
+    record: Record
+    time: float
+
+
+class Session:
+    """A session that is open for writing. Made by `create` or `resume`, let go by `close`.
+
+    `append` makes records durable first, then hands them to every fold: what a fold knows is in the log.
+    """
+
+    def __init__(self, store: SessionStore, session_id: str, holder: Holder, clock: Clock) -> None:
+        self.id = session_id
+        self._store = store
+        self._holder = holder
+        self._clock = clock
+        self._next = 1
+        self._view = _View()
+        self._folds: list[Fold] = [self._view.fold]
+        self._closed = False
+
+    @classmethod
+    async def create(
+        cls,
+        store: SessionStore,
+        holder: Holder,
+        started: SessionStarted,
+        *,
+        folds: Sequence[Fold] = (),
+        clock: Clock = time.time,
+    ) -> Session:
+        """A new session with `started` as its first record. Raises `StoreError`."""
+        session = cls(store, started.id, holder, clock)
+        session._folds += folds
+        await store.create(started.id, cwd=started.cwd, time=clock())
+        await store.claim(started.id, holder)
+        await session.append(started)
+        return session
+
+    @classmethod
+    async def resume(
+        cls,
+        store: SessionStore,
+        holder: Holder,
+        session_id: str,
+        *,
+        folds: Sequence[Fold] = (),
+        clock: Clock = time.time,
+    ) -> Session:
+        """Open a session that exists. Calls that a crash left without result get one, once.
+
+        Raises `SessionNotFound`, `SessionBusy` (somebody else holds it), `StoreError`.
+        """
+        other = await store.claim(session_id, holder)
+        if other is not None:
+            raise SessionBusy(
+                f"session {session_id} is open in another process (pid {other.pid} on {other.host}); "
+                "close it there, or start a new session"
+            )
+        session = cls(store, session_id, holder, clock)
+        session._folds += folds
+        try:
+            records = [stamped.record for stamped in read(await store.load(session_id))]
+            for record in records:
+                session._fold(record)
+            session._next = len(records) + 1
+            missing = missing_results(records)
+            await session.append(*missing, Resumed(tuple(result.call_id for result in missing)))
+        except BaseException:
+            await store.release(session_id, holder)
+            raise
+        return session
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        return self._view.messages
+
+    @property
+    def system(self) -> str:
+        return self._view.system
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        return self._view.tools
+
+    @property
+    def started(self) -> SessionStarted:
+        """The session's first record."""
+        if self._view.started is None:
+            raise StoreError(f"session {self.id} has no beginning: its first record is missing")
+        return self._view.started
+
+    async def append(self, *records: Record) -> None:
+        """Make records durable, all or none, then fold them. Raises `StoreError`, `SessionBusy`."""
+        bodies = [encode_record(record) for record in records]
+        await self._store.append(self.id, self._next, bodies, time=self._clock())
+        self._next += len(records)
+        for record in records:
+            self._fold(record)
+
+    async def describe(self, **facts: str | int) -> None:
+        """Set facts of the session's line in the list: title, done, total, ended."""
+        await self._store.describe(self.id, facts)
+
+    async def take_requests(self) -> list[InboxRequest]:
+        """What others asked of this session since the last time. Requests that cannot be read are dropped."""
+        requests: list[InboxRequest] = []
+        for body in await self._store.take_requests(self.id):
+            try:
+                requests.append(msgspec.json.decode(body, type=InboxRequest))
+            except msgspec.DecodeError:
+                continue
+        return requests
+
+    async def close(self, reason: str = "closed") -> None:
+        """Log the end and let go. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self.append(SessionEnded(reason))
+        finally:
+            await self._store.release(self.id, self._holder)
+
+    def _fold(self, record: Record) -> None:
+        for fold in self._folds:
+            fold(record)
+
+
+class _View:
+    """What the next request is made of."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.system = ""
+        self.tools: tuple[dict[str, Any], ...] = ()
+        self.started: SessionStarted | None = None
+
+    def fold(self, record: Record) -> None:
+        match record:
+            case User() | Assistant() | ToolResult() | Note():
+                self.messages.append(record)
+            case SessionStarted(system=system, tools=tools):
+                self.started, self.system, self.tools = record, system, tools
+            case PrefixChanged(system=system, tools=tools):
+                self.system = self.system if system is None else system
+                self.tools = self.tools if tools is None else tools
+            case ToolStarted() | PlanEdited() | Decided() | Resumed() | TurnEnded() | SessionEnded():
+                pass
+            case _:
+                assert_never(record)
+
+
+# --- what others may ask of a session ---------------------------------------------------------------
+
+
+class InboxRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request that somebody else left for the holder: an edit of the plan, an undo or a redo."""
+
+    action: str
+    todos: tuple[dict[str, Any], ...] = ()
+
+
+async def leave_request(store: SessionStore, session_id: str, request: InboxRequest) -> None:
+    await store.put_request(session_id, msgspec.json.encode(request))
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+def new_id() -> str:
+    """A fresh session id: eight hexadecimal digits, of which a few are enough to name the session."""
+    return secrets.token_hex(4)
+
+
+def read(rows: Sequence[Row]) -> list[Stamped]:
+    """The records of a log. Raises `StoreError` naming the first row that is no record."""
+    stamped: list[Stamped] = []
+    for row in rows:
+        try:
+            stamped.append(Stamped(decode_record(row.body), row.time))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StoreError(f"record {row.seq} of the session cannot be read: {error}") from None
+    return stamped
+
+
+def missing_results(records: Sequence[Record]) -> list[ToolResult]:
+    """A result for each call of the last reply that has none, in call order.
+
+    A call that was started may have had effects; one that was not has had none (I1). Repairing twice
+    finds nothing the second time.
+    """
+    calls: list[Call] = []
+    started: set[str] = set()
+    answered: set[str] = set()
+    for record in records:
+        match record:
+            case Assistant():
+                calls, started, answered = list(record.calls), set(), set()
+            case ToolStarted(call_id=call_id):
+                started.add(call_id)
+            case ToolResult(call_id=call_id):
+                answered.add(call_id)
+            case _:
+                pass
+    return [
+        interrupted_result(call, started=call.id in started, by="when the process ended")
+        for call in calls
+        if call.id not in answered
+    ]

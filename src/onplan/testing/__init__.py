@@ -1,0 +1,1 @@
+"""Parts for the tests of people who build on onplan: scripted models and conformance suites."""
