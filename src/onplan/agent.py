@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from onplan.errors import OnplanError, PlanError
 from onplan.events import (
@@ -30,6 +30,9 @@ from onplan.session import InboxRequest, Session, new_id
 from onplan.toolset import Provider, Tool, Toolset
 
 T = TypeVar("T")
+
+Closer: TypeAlias = Callable[[], Awaitable[object]]
+"""What a tool needs done when the agent closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class Agent:
         session: Session,
         planning: Planning,
         parts: Parts,
-        closers: Sequence[Callable[[], Awaitable[object]]],
+        closers: Sequence[Closer],
     ) -> None:
         self._session = session
         self._planning = planning
@@ -102,7 +105,7 @@ class Agent:
         resume: str = "",
         cwd: Path | str = "",
         listeners: Iterable[Callable[[Event], None]] = (),
-        closers: Sequence[Callable[[], Awaitable[object]]] = (),
+        closers: Sequence[Closer] = (),
     ) -> Agent:
         """A new session, or the one that `resume` names (its id).
 

@@ -36,7 +36,6 @@ class Permissions:
         self._approver = approver
         self._quiet = tuple(quiet)
         self._asked = False
-        self._refused: dict[str, str] = {}
 
     async def before_tool(self, call: Call, tool: Tool, view: View) -> Allow | Deny:
         """The verdict on a call."""

@@ -1,96 +1,86 @@
-"""The demo model against real files: what it does with a project depends on what the tools answer."""
+"""The demo model at work on real files, with the real tools and the real plan."""
 
 from __future__ import annotations
 
-import asyncio
-import fnmatch
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from shutil import copytree
 
 import pytest
 
 from onplan.demo import DEMO_TASK, demo_model
 from onplan.messages import Assistant, Call, Message, Note, Outcome, ToolResult, User
+from onplan.plan.memory import PlanMemory
+from onplan.plan.todo import Todo
 from onplan.protocols import Request
+from onplan.toolset import Ctx, Toolset
+from onplan.tools.files import file_tools
+from onplan.tools.search import search_tools
+from onplan.tools.workspace import Workspace
 
 PROJECT = Path(__file__).parents[2] / "examples" / "project"
-PLAN_TOOLS = ("write_todos", "read_todos")
-MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 
 
-@dataclass
+def allow(_: Call) -> Outcome | None:
+    return None
+
+
 class Desk:
-    """The tools over a directory, as simple as they can be, and the conversation so far."""
+    """A loop as small as can be: a directory, the tools, the plan, and the conversation so far.
 
-    root: Path
-    plan_tools: tuple[str, ...] = PLAN_TOOLS
-    refuse: Callable[[Call], Outcome | None] = lambda call: None
-    messages: list[Message] = field(default_factory=list[Message])
-    plan: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    after_round: Callable[[Desk], None] = lambda desk: None
+    `outcome` may refuse a call; `after_round` sees the desk after each batch of results.
+    """
 
-    def run(self, text: str = DEMO_TASK) -> Assistant:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        dialect: str = "write_todos",
+        outcome: Callable[[Call], Outcome | None] = allow,
+        after_round: Callable[[Desk], None] | None = None,
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        workspace = Workspace(root)
+        tools = [item for item in (*file_tools(), *search_tools()) if item.name not in without]
+        self.root = root
+        self.tools = Toolset(tools, {"workspace": lambda _: workspace})
+        self.memory = PlanMemory(dialect, reminder="default")
+        self.planning = "plan" not in without
+        self.outcome = outcome
+        self.after_round = after_round
+        self.messages: list[Message] = []
+
+    async def run(self, text: str = DEMO_TASK) -> Assistant:
         self.messages.append(User(text))
-        return self.go_on()
+        return await self.go_on()
 
-    def go_on(self) -> Assistant:
+    async def go_on(self) -> Assistant:
         for _ in range(20):
-            reply = asyncio.run(self._ask())
+            reply = await self.ask()
             self.messages.append(reply)
             if not reply.calls:
                 return reply
-            self.messages.extend(self._answer(call) for call in reply.calls)
-            self.after_round(self)
+            for call in reply.calls:
+                self.messages.append(await self.answer(call))
+            if self.after_round:
+                self.after_round(self)
         raise AssertionError("the demo model does not end")
 
-    async def _ask(self) -> Assistant:
-        tools = tuple({"name": name} for name in ("glob", "read_file", "write_file", *self.plan_tools))
-        whole = [item async for item in demo_model().stream(Request("", tools, self.messages))][-1]
-        assert isinstance(whole, Assistant)
-        return whole
+    async def ask(self) -> Assistant:
+        schemas = (*self.tools.schemas(), *(self.memory.tools if self.planning else ()))
+        items = [item async for item in demo_model().stream(Request("", schemas, self.messages))]
+        assert isinstance(items[-1], Assistant)
+        return items[-1]
 
-    def _answer(self, call: Call) -> ToolResult:
-        refused = self.refuse(call)
+    async def answer(self, call: Call) -> ToolResult:
+        refused = self.outcome(call)
         if refused:
             return ToolResult(call.id, call.name, f"The call was {refused}.", outcome=refused)
-        try:
-            return ToolResult(call.id, call.name, self._do(call.name, call.arguments))
-        except OSError as error:
-            return ToolResult(call.id, call.name, f"Error: {error.strerror}", outcome="error")
-
-    def _do(self, tool: str, arguments: dict[str, Any]) -> str:
-        match tool:
-            case "glob":
-                return self._glob(arguments["pattern"])
-            case "read_file":
-                return self._read(arguments["path"], arguments.get("offset", 1), arguments.get("limit", 2000))
-            case "write_file":
-                (self.root / arguments["path"]).write_text(arguments["content"], encoding="utf-8")
-                return f"Created {arguments['path']} ({len(arguments['content'].splitlines())} lines)."
-            case "read_todos":
-                return self._listing()
-            case _:
-                [self.plan] = arguments.values()
-                return f"Task list updated:\n{self._listing()}"
-
-    def _listing(self) -> str:
-        return "\n".join(f"{MARKS[todo['status']]} {text_of(todo)}" for todo in self.plan)
-
-    def _glob(self, pattern: str) -> str:
-        found = sorted(path for path in self.root.glob(pattern) if path.is_file())
-        names = [path.relative_to(self.root).as_posix() for path in found]
-        return "\n".join(names) or f"No files match {pattern}."
-
-    def _read(self, path: str, offset: int, limit: int) -> str:
-        lines = (self.root / path).read_text(encoding="utf-8", errors="replace").splitlines()
-        last = offset + limit - 1
-        if len(lines) <= last:
-            return "\n".join(lines[offset - 1 :])
-        notice = f"(lines {offset}-{last} of {len(lines)}; continue with offset={last + 1})"
-        return "\n".join((*lines[offset - 1 : last], notice))
+        if call.name in self.memory.state.dialect.tool_names:
+            plan = self.memory.call(call.name, call.arguments)
+            return ToolResult(call.id, call.name, plan.text, outcome="error" if plan.is_error else "ok")
+        output = await self.tools.call(call, Ctx(call.id))
+        return ToolResult(call.id, call.name, output.content, outcome="error" if output.is_error else "ok")
 
     @property
     def replies(self) -> list[Assistant]:
@@ -109,8 +99,4 @@ class Desk:
 
     @property
     def statuses(self) -> list[str]:
-        return [todo["status"] for todo in self.plan]
-
-
-def text_of(todo: dict[str, str]) -> str:
-    return next(todo[key] for key in ("content", "text", "step") if key in todo)
+        return [todo.status for todo in self.memory.plan]

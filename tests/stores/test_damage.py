@@ -13,7 +13,7 @@ import pytest
 
 from onplan.errors import SessionBusy, StoreError
 from onplan.events import SessionStarted, encode_record
-from onplan.protocols import SessionStore
+from onplan.protocols import SessionInfo, SessionStore
 from onplan.stores.schema import PAGE_SIZE
 from onplan.stores.sqlite import SqliteStore
 
@@ -65,7 +65,7 @@ def aside(directory: Path) -> list[str]:
     return sorted(name for name in os.listdir(directory) if name != NAME)
 
 
-async def opened_with_warning(path: Path, start: str) -> dict[str, list[bytes]]:
+async def opened_with_warning(path: Path) -> dict[str, list[bytes]]:
     """Open a damaged file; its logs. Exactly one warning, and the damaged bytes are kept."""
     damaged = path.read_bytes()
     store = SqliteStore.open(path)
@@ -92,13 +92,13 @@ async def opened_with_warning(path: Path, start: str) -> dict[str, list[bytes]]:
 )
 async def test_file_that_is_no_database_is_set_aside(tmp_path: Path, content: bytes) -> None:
     (tmp_path / NAME).write_bytes(content)
-    assert await opened_with_warning(tmp_path / NAME, "") == {}
+    assert await opened_with_warning(tmp_path / NAME) == {}
 
 
 @pytest.mark.parametrize("damage", [b"\0" * 4096, b"\xff" * PAGE_SIZE, b"SQLite format 4", b"x"])
 async def test_nothing_is_lost_with_the_first_page(tmp_path: Path, whole: bytes, damage: bytes) -> None:
     (tmp_path / NAME).write_bytes(damage + whole[len(damage) :])
-    assert await opened_with_warning(tmp_path / NAME, "") == WHOLE_LOGS
+    assert await opened_with_warning(tmp_path / NAME) == WHOLE_LOGS
 
 
 async def test_rows_before_a_lost_page_are_saved(tmp_path: Path, whole: bytes) -> None:
@@ -122,11 +122,28 @@ async def test_rows_before_a_lost_page_are_saved(tmp_path: Path, whole: bytes) -
     await store.close()
 
 
+@pytest.mark.parametrize("name", [b"title", b"time", b"inbox"])
+async def test_nothing_is_lost_with_the_name_of_a_column_or_table(
+    tmp_path: Path, whole: bytes, name: bytes
+) -> None:
+    store = SqliteStore.open(tmp_path / "described")
+    await store.create("s1", cwd="/work", time=1.0)
+    await store.append("s1", 1, [b"1"], time=1.0)
+    await store.describe("s1", {"title": "kept"})
+    await store.close()
+    content = (tmp_path / "described").read_bytes()
+    (tmp_path / NAME).write_bytes(content[:PAGE_SIZE].replace(name, b"\xe0" + name[1:]) + content[PAGE_SIZE:])
+    again = SqliteStore.open(tmp_path / NAME)
+    assert await again.sessions() == [SessionInfo("s1", "/work", 1.0, 1.0, 1, "kept")]
+    assert len(again.warnings) == 1
+    await again.close()
+
+
 async def test_sessions_are_named_by_their_first_record(tmp_path: Path, whole: bytes) -> None:
     page = PAGE_SIZE  # the second page holds the lines of the sessions
     assert b"/work" in whole[page : 2 * PAGE_SIZE]
     (tmp_path / NAME).write_bytes(whole[:page] + bytes(PAGE_SIZE) + whole[2 * PAGE_SIZE :])
-    assert await opened_with_warning(tmp_path / NAME, "") == WHOLE_LOGS
+    assert await opened_with_warning(tmp_path / NAME) == WHOLE_LOGS
 
 
 async def test_session_that_its_index_lost_is_found(tmp_path: Path, whole: bytes) -> None:
@@ -175,8 +192,8 @@ async def test_damage_anywhere_leaves_prefixes_and_a_store_that_works(
     (tmp_path / NAME).write_bytes(damaged(whole, random.Random(seed)))
     try:
         store = SqliteStore.open(tmp_path / NAME)
-    except StoreError as error:  # a damaged version or application id looks like another program's file
-        assert "ONPLAN_HOME" in str(error)
+    except StoreError:  # a damaged version looks like a newer one, which stays untouched
+        assert aside(tmp_path) == []
         return
     for session, bodies in (await logs_of(store)).items():
         await store.append(session, len(bodies) + 1, [b"on"], time=1.0)
@@ -205,6 +222,30 @@ def damaged(whole: bytes, chance: random.Random) -> bytes:
             for _ in range(20):
                 data[chance.randrange(len(data))] = chance.randrange(256)
     return bytes(data)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_damaged_log_of_a_crash_leaves_prefixes(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    store = SqliteStore.open(tmp_path / NAME)
+    for session in SESSIONS[:4]:
+        await store.create(session, cwd="/work", time=1.0)
+    for seq in range(1, 11):
+        for session in SESSIONS[:4]:
+            await store.append(session, seq, [body_of(session, seq)], time=float(seq))
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    shutil.copyfile(tmp_path / NAME, crashed / NAME)
+    log = bytearray((tmp_path / f"{NAME}-wal").read_bytes())
+    await store.close()
+    offset = chance.randrange(len(log))
+    log[offset : offset + chance.choice([1, 4096, len(log)])] = b"\x55"
+    (crashed / f"{NAME}-wal").write_bytes(log)
+    again = SqliteStore.open(crashed / NAME)
+    for session, bodies in (await logs_of(again)).items():
+        assert bodies == WHOLE_LOGS[session][: len(bodies)]
+    await again.create("new", cwd="", time=1.0)
+    await again.close()
 
 
 async def test_damaged_file_that_others_have_open_is_left_alone(tmp_path: Path, whole: bytes) -> None:

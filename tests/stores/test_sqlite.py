@@ -158,7 +158,7 @@ def test_parent_that_is_a_file_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_directory_in_place_of_the_file_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is not a file.*ONPLAN_HOME"):
+    with pytest.raises(StoreError, match=r"is not a file.*ONPLAN_HOME"):
         SqliteStore.open(tmp_path)
 
 
@@ -183,7 +183,7 @@ async def test_full_disk_stores_nothing_and_loses_nothing(path: Path) -> None:
     store = SqliteStore.open(path)
     pages = store._run(lambda db: db.execute("PRAGMA page_count").fetchone()[0])
     store._run(lambda db: db.execute(f"PRAGMA max_page_count={pages}"))
-    with pytest.raises(StoreError, match="the disk is full. Free some space, or set ONPLAN_HOME"):
+    with pytest.raises(StoreError, match=r"the disk is full\. Free some space, or set ONPLAN_HOME"):
         await store.append("s1", 4, [b"small", b"x" * 100_000], time=4.0)
     store._run(lambda db: db.execute("PRAGMA max_page_count=1000000"))
     assert [row.body for row in await store.load("s1")] == [b"1", b"2", b"3"]

@@ -8,6 +8,7 @@ import math
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -720,10 +721,9 @@ def test_a_capture_depends_on_the_bytes_and_not_on_their_pieces(pieces: list[byt
 
 @pytest.fixture
 def sleeper(env: dict[str, str]) -> Iterator[int]:
-    pid = os.spawnvpe(os.P_NOWAIT, "sleep", ["sleep", "300"], env)
-    yield pid
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)
+    with subprocess.Popen(["sleep", "300"], env=env) as process:
+        yield process.pid
+        process.kill()
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")

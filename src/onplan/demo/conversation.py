@@ -12,7 +12,8 @@ from onplan.protocols import Request
 
 _GO_ON = re.compile(r"\s*(please\s+)?(continue|go on|carry on|resume|keep going|weiter)\b.*", re.I | re.S)
 _NOTICE = re.compile(r"\(.*\)")
-_CUT = re.compile(r"\((?:.*\bof (?P<total>\d+))?.*\boffset=(?P<next>\d+).*\)")
+_READ_NOTICE = re.compile(r"\((?:lines \d+-\d+ of (?P<total>[\d,]+)\b.*|not UTF-8.*|empty file)\)")
+_MAX_WINDOWS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +64,58 @@ class Work:
         return any(answer.argument("path") == path for answer in self.of("read_file"))
 
     def file(self, path: str) -> str:
-        """The text of a file as far as it was read, or nothing."""
-        return "\n".join(_without_notice(piece) for _, piece in sorted(self._pieces(path).items()))
+        """The text of a file from its beginning as far as it was read, or nothing."""
+        return "\n".join(self._beginning(path).lines)
 
-    def rest_of(self, path: str, pieces: int) -> list[int]:
-        """The lines where the unread pieces of a file begin, when it was cut; `pieces` in all at most."""
+    def is_whole(self, path: str) -> bool:
+        read = self._beginning(path)
+        return len(read.lines) >= read.total
+
+    def rest_of(self, path: str) -> list[tuple[int, int]]:
+        """The windows, as (offset, limit), that hold the rest of a file that was read once and cut.
+
+        They are smaller than the first, so that the tool does not cut them again.
+        """
         read = self._pieces(path)
-        notice = _CUT.fullmatch(_last_line(read[max(read)])) if read else None
-        if notice is None:
+        if len(read) != 1 or self.is_whole(path):
             return []
-        start, total = int(notice["next"]), int(notice["total"] or notice["next"])
-        step = max((start - 1) // len(read), 1)
-        tried = {
-            answer.argument("offset") for answer in self.of("read_file") if answer.argument("path") == path
-        }
-        offsets = range(start, total + 1, step)[: pieces - len(read)]
-        return [offset for offset in offsets if offset not in tried]
+        (first,) = read
+        step = max(len(first.lines) * 2 // 3, 1)
+        starts = range(len(first.lines) + 1, first.total + 1, step)
+        return [(start, step) for start in starts[:_MAX_WINDOWS]]
 
-    def _pieces(self, path: str) -> dict[int, str]:
-        """What was read of a file, by its first line."""
-        return {
-            answer.argument("offset") or 1: answer.result.content
-            for answer in self.of("read_file")
-            if answer.argument("path") == path and answer.ok
-        }
+    def _beginning(self, path: str) -> _Piece:
+        lines: tuple[str, ...] = ()
+        total = 0
+        for piece in self._pieces(path):
+            # What follows a gap would be taken for the continuation of what goes before it.
+            if piece.start <= len(lines) + 1:
+                lines = (*lines[: piece.start - 1], *piece.lines)
+            total = piece.total
+        return _Piece(1, lines, total)
+
+    def _pieces(self, path: str) -> list[_Piece]:
+        reads = [answer for answer in self.of("read_file") if answer.argument("path") == path and answer.ok]
+        return sorted((_piece(answer) for answer in reads), key=lambda piece: piece.start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Lines of a file of `total` lines, from line `start` on."""
+
+    start: int
+    lines: tuple[str, ...]
+    total: int
+
+
+def _piece(answer: Answer) -> _Piece:
+    start = answer.argument("offset") or 1
+    lines = answer.result.content.splitlines()
+    total = 0
+    while lines and (notice := _READ_NOTICE.fullmatch(lines[-1])):
+        total = int((notice["total"] or f"{total}").replace(",", ""))
+        lines.pop()
+    return _Piece(start, tuple(lines), total or start - 1 + len(lines))
 
 
 def work_of(request: Request, wants: re.Pattern[str]) -> Work:
@@ -129,12 +158,3 @@ def _paths(content: str) -> tuple[str, ...]:
         return ()
     lines = [line.strip().removeprefix("./") for line in content.splitlines()]
     return tuple(line for line in lines if line and not _NOTICE.fullmatch(line) and not line.endswith("/"))
-
-
-def _last_line(text: str) -> str:
-    return text.rstrip().rpartition("\n")[2].strip()
-
-
-def _without_notice(text: str) -> str:
-    """The text of a file without the last line that says it goes on."""
-    return text.rstrip().rpartition("\n")[0] if _CUT.fullmatch(_last_line(text)) else text

@@ -10,12 +10,13 @@ from typing import Any
 from onplan.demo.conversation import Work, work_of
 from onplan.demo.layout import MANIFESTS, RUNNERS, Layout, Target, choose
 from onplan.demo.metadata import read_metadata
-from onplan.demo.offers import Project, modules_behind
+from onplan.demo.offers import Project, name_sources
 from onplan.demo.plan_tools import PlanTools, Step, plan_arguments, plan_tools, todos_in
 from onplan.demo.readme import render_readme
 from onplan.demo.source import read_source
 from onplan.messages import Assistant, Call, StopReason, Text
 from onplan.models.scripted import ScriptedModel
+from onplan.plan.todo import Status
 from onplan.protocols import Request
 
 DEMO_TASK = "Write a README for this project."
@@ -32,7 +33,6 @@ _TARGET = "README.md"
 _NEEDED = ("glob", "read_file", "write_file")
 _EVERYTHING, _PYTHON = "*", "**/*.py"
 _MAX_MODULES = 14
-_MAX_PIECES = 4
 _LICENSE_LINES = 40
 
 
@@ -103,7 +103,7 @@ def _with_layout(work: Work, tools: PlanTools, layout: Layout) -> _Do:
     if first:
         return _Do("Now the metadata.", tuple(first))
     project = _project(work, layout, targets)
-    reading = (*_plan(work, tools, 1), *_reading(work, _module_files(project)))
+    reading = (*_plan(work, tools, 1), *_reading(work, project))
     if reading:
         return _Do(f"Next the modules of {project.title}.", reading)
     if tools.read and not work.of(tools.read):
@@ -180,13 +180,13 @@ def _plan(
     return ((tools.write, plan_arguments(tools.write, kept, finished, _others(work, tools))),)
 
 
-def _shown(work: Work, tools: PlanTools) -> list[tuple[str, str]]:
+def _shown(work: Work, tools: PlanTools) -> list[tuple[str, Status]]:
     """The plan as it was read back: a person may have changed it meanwhile."""
     reads = [answer for answer in work.of(tools.read) if answer.ok] if tools.read else []
-    return todos_in(reads[-1].result.content) if reads else []
+    return todos_in(reads[-1].result.content, tools.write) if reads else []
 
 
-def _others(work: Work, tools: PlanTools) -> list[tuple[str, str]]:
+def _others(work: Work, tools: PlanTools) -> list[tuple[str, Status]]:
     own = {step.text for step in _STEPS}
     return [(text, status) for text, status in _shown(work, tools) if text not in own]
 
@@ -210,12 +210,12 @@ def _unread(work: Work, paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
             yield "read_file", {"path": path} | ({"limit": _LICENSE_LINES} if is_license else {})
 
 
-def _reading(work: Work, paths: list[str]) -> Iterator[tuple[str, Any]]:
-    """What is unread, and where files go on that were cut."""
-    yield from _unread(work, paths)
-    for path in paths:
-        for offset in work.rest_of(path, _MAX_PIECES):
-            yield "read_file", {"path": path, "offset": offset}
+def _reading(work: Work, project: Project) -> Iterator[tuple[str, Any]]:
+    """What is unread, and the rest of the cut files that the package's own names come from."""
+    yield from _unread(work, _module_files(project))
+    for path in (project.target.files[name] for name in name_sources(project)):
+        for offset, limit in work.rest_of(path):
+            yield "read_file", {"path": path, "offset": offset, "limit": limit}
 
 
 def _first_files(layout: Layout, targets: tuple[Target, ...]) -> list[str]:
@@ -233,7 +233,9 @@ def _project(work: Work, layout: Layout, targets: tuple[Target, ...]) -> Project
     metadata = read_metadata({name: work.file(name) for name in layout.present(MANIFESTS)})
     target = choose(targets, metadata.name) or targets[0]
     sources = {
-        name: read_source(work.file(path)) for name, path in target.files.items() if work.asked_for(path)
+        name: read_source(work.file(path), whole=work.is_whole(path))
+        for name, path in target.files.items()
+        if work.asked_for(path)
     }
     license_file = layout.first("license", "licence", "copying")
     others = (*layout.present((*MANIFESTS, *RUNNERS)), license_file, *layout.tests[:1])
@@ -245,7 +247,7 @@ def _module_files(project: Project) -> list[str]:
     target = project.target
     scripts = [at.partition(":")[0].strip() for _, at in project.metadata.scripts]
     known = [name for name in target.files if name in project.sources]
-    names = dict.fromkeys((target.name, *known, *modules_behind(project), *scripts, *target.public))
+    names = dict.fromkeys((*known, *name_sources(project), *scripts, *target.public))
     paths = [target.files[name] for name in names if name in target.files]
     return [*paths[:_MAX_MODULES], *project.layout.tests[:1]]
 

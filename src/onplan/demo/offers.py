@@ -100,9 +100,9 @@ def _definition(project: Project, module: str, name: str, depth: int = 4) -> Def
     return None
 
 
-def modules_behind(project: Project) -> list[str]:
-    """The unread modules that the package's own names come from: worth reading first."""
-    found: dict[str, None] = {}
+def name_sources(project: Project) -> list[str]:
+    """The package itself and its modules that its own names come from: worth reading first."""
+    found: dict[str, None] = {project.target.name: None}
     for _, written in project.own.imported:
         found[_resolve(project.target, project.target.name, written)] = None
     for name in _root_names(project):
@@ -110,7 +110,7 @@ def modules_behind(project: Project) -> list[str]:
         for _ in range(4):
             module = next((origin for taken, origin in imported(project, module) if taken == name), "")
             found[module] = None
-    return [name for name in found if name in project.target.files and name not in project.sources]
+    return [name for name in found if name in project.target.files]
 
 
 def all_offers(project: Project) -> list[Offer]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onplan.plan.dialect import DIALECTS, Dialect
+from onplan.plan.todo import STATUSES, Status
 from onplan.protocols import Request
-
-_READERS = ("read_todos", "todo_read", "TodoRead")
-_LINE = re.compile(r"\s*(?:\d+\. )?\[(.)\] (?:#\S+:? )?(.+?)\s*")
-_STATUS = {" ": "pending", "x": "completed", "X": "completed", "✓": "completed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,63 +20,52 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """The arguments of a write tool: the list's key, the text's key, and what else an item has."""
-
-    items: str
-    text: str
-    with_id: bool = False
-    with_doing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class PlanTools:
     """The names of the plan tools in a request; empty where there is none."""
 
-    write: str
-    read: str
-
-
-_SHAPES = {
-    "write_todos": Shape("todos", "content"),
-    "todo_write": Shape("todos", "content"),
-    "todo": Shape("items", "text", with_id=True),
-    "TodoWrite": Shape("todos", "content", with_doing=True),
-    "update_plan": Shape("plan", "step"),
-}
+    write: str = ""
+    read: str = ""
 
 
 def plan_tools(request: Request) -> PlanTools:
-    offered = {str(schema.get("name", "")) for schema in request.tools}
-    write = next((name for name in _SHAPES if name in offered), "")
-    read = next((name for name in _READERS if name in offered), "") if write else ""
-    return PlanTools(write, read)
+    offered = {schema.get("name") for schema in request.tools}
+    dialect = next((item for name, item in DIALECTS.items() if name in offered), None)
+    if dialect is None:
+        return PlanTools()
+    return PlanTools(dialect.name, dialect.read_tool if dialect.read_tool in offered else "")
 
 
 def plan_arguments(
-    tool: str, steps: Sequence[Step], done: int, others: Iterable[tuple[str, str]] = ()
-) -> Any:
+    tool: str, steps: Sequence[Step], done: int, others: Iterable[tuple[str, Status]] = ()
+) -> dict[str, Any]:
     """The arguments that write `steps` with the first `done` completed and the next one in progress.
 
-    `others` are todos that somebody else put into the plan, as (text, status): they are kept.
+    `others` are todos that somebody else put into the plan, with their status: they are kept.
     """
-    shape = _SHAPES[tool]
-    rows = [(step.text, _status(at, done), step.doing) for at, step in enumerate(steps)]
-    rows += [(text, status, text) for text, status in others]
-    return {shape.items: [_item(shape, at, *row) for at, row in enumerate(rows, 1)]}
+    dialect = DIALECTS[tool]
+    rows: list[tuple[str, str, Status]] = [
+        (step.text, step.doing, _status(at, done)) for at, step in enumerate(steps)
+    ]
+    rows.extend((text, text, status) for text, status in others)
+    return {dialect.list_key: [_item(dialect, at, *row) for at, row in enumerate(rows, 1)]}
 
 
-def _status(at: int, done: int) -> str:
+def _status(at: int, done: int) -> Status:
     return "completed" if at < done else "in_progress" if at == done else "pending"
 
 
-def _item(shape: Shape, number: int, text: str, status: str, doing: str) -> dict[str, str]:
-    item = {"id": str(number)} if shape.with_id else {}
-    item |= {shape.text: text, "status": status}
-    return item | {"activeForm": doing} if shape.with_doing else item
+def _item(dialect: Dialect, number: int, text: str, doing: str, status: Status) -> dict[str, str]:
+    item = {dialect.id_key: str(number)} if dialect.id_key else {}
+    item |= {dialect.content_key: text, "status": status}
+    return item | ({dialect.active_key: doing} if dialect.active_key else {})
 
 
-def todos_in(listing: str) -> list[tuple[str, str]]:
-    """The todos of a list as a plan tool shows it, as (text, status). One in progress counts as pending."""
-    found = [match for line in listing.splitlines() if (match := _LINE.fullmatch(line))]
-    return [(match[2], _STATUS.get(match[1], "pending")) for match in found]
+def todos_in(listing: str, tool: str) -> list[tuple[str, Status]]:
+    """The todos in the answer of a read tool. One in progress counts as pending: only one may be."""
+    found: list[tuple[str, Status]] = []
+    for line in listing.splitlines():
+        mark, text = line[:3], line[4:].strip()
+        if mark in DIALECTS[tool].marks and text:
+            status = STATUSES[DIALECTS[tool].marks.index(mark)]
+            found.append((text, "pending" if status == "in_progress" else status))
+    return found

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from onplan.demo.examples import find_example, is_namesake
 from onplan.demo.layout import RUNNERS
 from onplan.demo.metadata import Metadata
-from onplan.demo.offers import Offer, Project, all_offers, errors_last, imported, root_offers
+from onplan.demo.offers import Offer, Project, all_offers, errors_last, imported, name_sources, root_offers
 from onplan.demo.source import Source
 
 _MAX_NAMES = 12
@@ -71,8 +71,10 @@ def _sentence(text: str) -> str:
 def _contents(project: Project) -> str:
     offers = root_offers(project)
     lines = [_offer_line(offer) for offer in offers]
+    read = [project.sources.get(name) for name in name_sources(project)]
+    counted = all(source is not None and source.whole for source in read)
     blocks = (
-        _list(f"`{project.target.name}` offers:", lines, _MAX_NAMES),
+        _list(f"`{project.target.name}` offers:", lines, _MAX_NAMES, counted=counted),
         _modules(project, with_names=not offers),
     )
     told = [block for block in blocks if block]
@@ -87,13 +89,18 @@ def _modules(project: Project, *, with_names: bool) -> str:
     return _list(f"Modules in `{target.folder}`:" if target.is_package else "Modules:", lines, _MAX_MODULES)
 
 
-def _list(intro: str, lines: Sequence[str], most: int) -> str:
+def _list(intro: str, lines: Sequence[str], most: int, *, counted: bool = True) -> str:
     """A list, or nothing. One line too many is better than a line that says "and 1 more"."""
     if not lines:
         return ""
     shown = lines if len(lines) <= most + 1 else lines[:most]
-    more = [f"- and {len(lines) - most} more"] if len(shown) < len(lines) else []
+    more = [f"- and {_more(len(lines) - most, counted)}"] if len(shown) < len(lines) else []
     return "\n".join((intro, "", *shown, *more))
+
+
+def _more(count: int, counted: bool) -> str:
+    """How many more there are, where all of them have been seen."""
+    return f"{count} more" if counted else "more"
 
 
 def _offer_line(offer: Offer) -> str:
@@ -109,7 +116,8 @@ def _module_line(project: Project, name: str, *, with_names: bool) -> str:
     source = project.sources[name]
     found = [item.name for item in errors_last(source.public)] or list(source.exported or ())
     names = [f"`{item}`" for item in found or [taken for taken, _ in imported(project, name)]]
-    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    more = f" and {_more(len(names) - 5, source.whole)}" if len(names) > 5 or not source.whole else ""
+    listed = ", ".join(names[:5]) + more
     if not source.summary:
         return f"- `{name}`: {listed}" if listed else ""
     return f"- `{name}`: {_sentence(source.summary)}" + (f" With {listed}." if listed and with_names else "")

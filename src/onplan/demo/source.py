@@ -6,7 +6,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 _SUMMARY_WIDTH = 200
@@ -32,7 +32,7 @@ class Definition:
 @dataclass(frozen=True, slots=True)
 class Source:
     """One module. `exported` is its `__all__`, or `None`; `imported` maps names that it takes from its own
-    package to the module they come from, as written (`.core`, `pkg.core`)."""
+    package to the module they come from, as written (`.core`, `pkg.core`). `whole`: nothing was cut."""
 
     doc: str = ""
     definitions: tuple[Definition, ...] = ()
@@ -40,6 +40,7 @@ class Source:
     imported: tuple[tuple[str, str], ...] = ()
     libraries: frozenset[str] = frozenset()
     runs: bool = False
+    whole: bool = True
 
     @property
     def summary(self) -> str:
@@ -56,11 +57,11 @@ class Source:
         return next((item for item in self.definitions if item.name == name), None)
 
 
-def read_source(text: str) -> Source:
+def read_source(text: str, *, whole: bool = True) -> Source:
     """Parse a module, as far as it can be parsed: a file that was cut gives what comes before the cut."""
     tree = parse(text) or _parse_beginning(text)
     if tree is None:
-        return _by_pattern(text)
+        return replace(_by_pattern(text), whole=whole)
     nodes = list(_top_level(tree.body))
     return Source(
         doc=ast.get_docstring(tree) or "",
@@ -69,6 +70,7 @@ def read_source(text: str) -> Source:
         imported=tuple(_imported(nodes)),
         libraries=frozenset(_libraries(nodes)),
         runs=_runs(tree),
+        whole=whole,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from onplan.plan.changes import Outcome, Read, Refused, Unchanged, Written
 from onplan.plan.dialect import Dialect, fault_words
 from onplan.plan.ledger import key
-from onplan.plan.render import names, render_answer, render_plan
+from onplan.plan.render import names, render_answer, render_plan, safe
 from onplan.plan.settings import Settings
 from onplan.plan.todo import STATUSES, Fault, Plan
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SAME_IS_AN_ERROR = 3
 """The how-manieth identical write is answered as an error."""
+_FAULTS_BUDGET = 3_000
+"""Characters of a refusal's list of faults, after which the rest is only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,50 +89,61 @@ def _ordinal(number: int) -> str:
 
 def _refusal(after: State, refused: Refused) -> str:
     settings = after.settings
-    first = f"Error: {fault_words(refused.faults[0], settings.dialect, settings.rules)}"
+    first = safe(f"Error: {fault_words(refused.faults[0], settings.dialect, settings.rules)}")
     if settings.tutorial:
         return first
     if refused.faults[0].kind == "vetoed":
-        return f"{first}: {refused.reason}\nThe plan was not changed."
+        return f"{first}: {safe(refused.reason)}\nThe plan was not changed."
     if refused.faults[0].kind == "conflict":
         shown = render_plan(after.plan, settings.dialect)
         return f"{first}, and yours does not fit. It is now:\n{shown}\nWrite your plan again from this one."
-    lines = [f"{first}{_detail(refused.faults[0], settings)}"]
-    lines += [
-        f"{fault_words(fault, settings.dialect, settings.rules)}{_detail(fault, settings)}"
-        for fault in refused.faults[1:]
-    ]
-    return "\n".join([*lines, _shape(settings.dialect), "The plan was not changed."])
+    lines = _fault_lines(refused.faults, settings)
+    return "\n".join(
+        [f"Error: {lines[0]}", *lines[1:], _shape(settings.dialect), "The plan was not changed."]
+    )
+
+
+def _fault_lines(faults: tuple[Fault, ...], settings: Settings) -> list[str]:
+    """Each fault in the dialect's words, with the way out below it where that is not said already."""
+    lines: list[str] = []
+    for number, fault in enumerate(faults):
+        if sum(map(len, lines)) > _FAULTS_BUDGET:
+            return [*lines, f"and {len(faults) - number} more: mend these first"]
+        lines.append(safe(fault_words(fault, settings.dialect, settings.rules)))
+        detail = safe(_detail(fault, settings))
+        if detail and f"  {detail}" not in lines:
+            lines.append(f"  {detail}")
+    return lines
 
 
 def _detail(fault: Fault, settings: Settings) -> str:
-    """What is added to the dialect's words: what was found, and the way out, on a line of its own."""
+    """What is added to the dialect's words: what was found, and the way out."""
     one_of = ", ".join(STATUSES)
     match fault.kind:
         case "too_many":
             limit = settings.rules.max_items
-            text = f"{fault.value} were sent, limit {limit}: merge small ones, leave out finished ones"
+            return f"{fault.value} were sent, limit {limit}: merge small ones, leave out finished ones"
         case "null_list":
-            text = "null never clears the plan: send [] to clear it"
+            return "null never clears the plan: send [] to clear it"
         case "no_list" | "not_a_list" | "unreadable":
-            text = f"received {fault.value}" if fault.value else ""
-        case "bad_status" if fault.value.strip("'\"") in ("cancelled", "canceled"):
-            text = f"use one of {one_of}; to cancel, leave the item out"
+            return f"received {fault.value}"
+        case "bad_status" if fault.value in ("cancelled", "canceled"):
+            return f"use one of {one_of}; to cancel, leave the item out"
         case "bad_status":
-            text = f"use one of {one_of}"
+            return f"use one of {one_of}"
         case "no_status":
-            text = f"status is missing: use one of {one_of}"
+            return f"status is missing: use one of {one_of}"
         case "many_in_progress":
-            text = f"{fault.value} are; keep one, set the others to pending"
+            keep = settings.rules.max_in_progress
+            return f"{fault.value} are; keep {'one' if keep == 1 else keep}, set the others to pending"
         case "too_long":
-            text = f"{fault.value} characters, limit {settings.rules.max_content}: shorten it"
+            return f"{fault.value} characters, limit {settings.rules.max_content}: shorten it"
         case "two_names":
-            text = f"it came under several names ({fault.value})"
+            return f"it came under several names ({fault.value})"
         case "not_an_object" | "bad_content":
-            text = f"received {fault.value}"
+            return f"received {fault.value}"
         case "no_content" | "vetoed" | "conflict":
-            text = ""
-    return f"\n  {text}" if text else ""
+            return ""
 
 
 def _shape(dialect: Dialect) -> str:

@@ -54,6 +54,18 @@ class Read:
 
 Outcome: TypeAlias = Written | Unchanged | Refused | Read
 
+
+def recites(outcome: Outcome) -> bool:
+    """Whether the answer to it carries every open todo."""
+    match outcome:
+        case Written() | Read() | Unchanged(merged=True):
+            return True
+        case Refused(faults=(Fault(kind="conflict"), *_)):
+            return True
+        case _:
+            return False
+
+
 # --- what else happens to a plan --------------------------------------------------------------------
 
 

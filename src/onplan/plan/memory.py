@@ -24,7 +24,7 @@ from onplan.plan.reminder import Reminder, at_stop, due_after_round, due_before_
 from onplan.plan.render import render_plan
 from onplan.plan.settings import Planning, Reminders, settings
 from onplan.plan.state import State, apply, evolve
-from onplan.plan.stats import Distance, Stats
+from onplan.plan.stats import Distance, Stats, estimated_tokens
 from onplan.plan.stored import restore, snapshot
 from onplan.plan.todo import Plan, Rules, Todo
 
@@ -60,7 +60,6 @@ class PlanMemory:
                 max_continuations=max_continuations,
             )
         )
-        self._recited = False
 
     # --- for the model ---
 
@@ -71,9 +70,13 @@ class PlanMemory:
             return []
         return list(tool_schemas(self._state.dialect, self._state.settings.rules))
 
-    def begin_turn(self) -> Reminder | None:
-        """A user message came. Answers what has to go along with it: news of an edit, or the plan itself."""
+    def begin_turn(self, *, messages: int = 1, tokens: int = 0) -> Reminder | None:
+        """A user message came. Answers what has to go along with it: news of an edit, or the plan itself.
+
+        `messages` and `tokens`: by how much the conversation grew since the last round or turn.
+        """
         self._evolve(TurnBegan())
+        self._evolve(Grew(messages, tokens))
         return self._remind(due_before_request(self._state))
 
     def call(self, name: str, arguments: object = None) -> Answer:
@@ -85,9 +88,7 @@ class PlanMemory:
             known = ", ".join(self._state.dialect.tool_names)
             text = f"Error: no plan tool is named {name[:80]!r}. Plan tools: {known}"
             return Answer(text, True, self.plan, self.revision)
-        before = self._state.distance
         self._state, answer = apply(self._state, PlanCall(name, arguments))
-        self._recited = self._recited or before != self._state.distance or self._state.distance == Distance()
         return answer
 
     def demand(self) -> str | None:
@@ -111,9 +112,8 @@ class PlanMemory:
         """
         if calls or changed:
             self._evolve(Worked(calls, changed))
-        if not self._recited:
+        if not self._state.turn.round_recited:
             self._evolve(Grew(messages, tokens))
-        self._recited = False
         self._evolve(RoundEnded())
         reminder = self._remind(due_after_round(self._state))
         self._evolve(Asked())
@@ -193,7 +193,7 @@ class PlanMemory:
 
     def _remind(self, reminder: Reminder | None) -> Reminder | None:
         if reminder is not None:
-            self._evolve(Grew(1, -(-len(reminder.text.encode()) // 4)))
+            self._evolve(Grew(1, estimated_tokens(reminder.text)))
             self._evolve(Reminded(reminder.kind, reminder.recites))
         return reminder
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from onplan.plan.render import names, render_open, render_plan
 from onplan.plan.settings import Placement, ReminderPolicy, SeedReminder
+from onplan.plan.stats import estimated_tokens
 
 if TYPE_CHECKING:
     from onplan.plan.state import State
@@ -35,20 +36,14 @@ def due_after_round(state: State) -> Reminder | None:
         case SeedReminder(after=after, text=text, placement=placement):
             return Reminder(text, "seed", False, placement) if state.rounds >= after else None
         case ReminderPolicy() as policy:
+            if state.settings.planning == "off":
+                return None
+            if _is_stale(state, policy) and state.seen >= state.ledger.revision:
+                return _ask_for_update(state, policy)
             urgent = due_before_request(state)
-            if urgent or state.settings.planning == "off":
+            if urgent or not _wants_plan(state, policy):
                 return urgent
-            if state.plan.open and state.rounds >= _patience(policy, state.fired):
-                halfway = _passes(
-                    state, policy, messages=policy.max_messages // 2, tokens=policy.max_tokens // 2
-                )
-                if halfway:  # the list is due soon anyway: one reminder instead of two
-                    return _with_list(state, policy)
-                return Reminder(_tagged(_stale(state), position(state)), "stale", False, policy.placement)
-            wants_plan = not (state.plan.todos or state.turn.planned or state.turn.suggested)
-            if policy.suggest and wants_plan and state.rounds >= policy.after[0]:
-                return Reminder(_tagged(_suggestion(state)), "suggest", False, policy.placement)
-            return None
+            return Reminder(_tagged(_suggestion(state)), "suggest", False, policy.placement)
 
 
 def due_before_request(state: State) -> Reminder | None:
@@ -59,7 +54,7 @@ def due_before_request(state: State) -> Reminder | None:
     if state.seen < state.ledger.revision:
         return Reminder(_edited(state), "edited", True, policy.placement)
     if state.plan.open and _passes(state, policy):
-        return _with_list(state, policy)
+        return _with_list(state, policy, "distance")
     return None
 
 
@@ -92,8 +87,23 @@ def position(state: State) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _patience(policy: ReminderPolicy, fired: int) -> int:
-    return policy.after[min(fired, len(policy.after) - 1)]
+def _is_stale(state: State, policy: ReminderPolicy) -> bool:
+    patience = policy.after[min(state.fired, len(policy.after) - 1)]
+    return bool(state.plan.open) and state.rounds >= patience
+
+
+def _wants_plan(state: State, policy: ReminderPolicy) -> bool:
+    settled = state.plan.todos or state.turn.planned or state.turn.suggested
+    return policy.suggest and not settled and state.rounds >= policy.after[0]
+
+
+def _ask_for_update(state: State, policy: ReminderPolicy) -> Reminder:
+    """The position alone, or with the list where that is due soon anyway: one reminder instead of two."""
+    text = _tagged(_stale(state), position(state))
+    messages, tokens = policy.max_messages // 2, max(policy.max_tokens // 2, estimated_tokens(text))
+    if _passes(state, policy, messages=messages, tokens=tokens):
+        return _with_list(state, policy, "stale")
+    return Reminder(text, "stale", False, policy.placement)
 
 
 def _passes(state: State, policy: ReminderPolicy, *, messages: int = 0, tokens: int = 0) -> bool:
@@ -101,9 +111,9 @@ def _passes(state: State, policy: ReminderPolicy, *, messages: int = 0, tokens: 
     return distance.messages > policy.max_messages or distance.tokens > policy.max_tokens
 
 
-def _with_list(state: State, policy: ReminderPolicy) -> Reminder:
+def _with_list(state: State, policy: ReminderPolicy, kind: ReminderKind) -> Reminder:
     text = _tagged(_stale(state), render_open(state.plan, state.settings.dialect), position(state))
-    return Reminder(text, "distance", True, policy.placement)
+    return Reminder(text, kind, True, policy.placement)
 
 
 def _stale(state: State) -> str:

@@ -29,8 +29,9 @@ from onplan.plan.changes import (
     Unchanged,
     Worked,
     Written,
+    recites,
 )
-from onplan.plan.decode import Decoded, Refusal, decode, decode_as_seed
+from onplan.plan.decode import Decoded, Refusal, decode, decode_as_seed, heard
 from onplan.plan.dialect import Dialect
 from onplan.plan.ledger import Ledger, key, merge
 from onplan.plan.settings import SeedReminder, Settings
@@ -50,7 +51,7 @@ class TurnState:
     """What is counted anew with each user message.
 
     `same`: writes of the plan as it stands, the accepted one included. `planned`: the plan changed in this
-    turn. `round_called`, `round_wrote`: the write tool was called, changed the plan, in the round under way.
+    turn. `round_…`: in the round under way the write tool was called, the plan changed, the plan was shown.
     """
 
     same: int = 0
@@ -62,6 +63,7 @@ class TurnState:
     continued: int = 0
     round_called: bool = False
     round_wrote: bool = False
+    round_recited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def decide(state: State, call: PlanCall) -> Outcome:
     intake = decode_as_seed if state.settings.tutorial else decode
     match intake(call.arguments, state.dialect, state.settings.rules):
         case Refusal(faults=faults):
-            return Refused(faults, fingerprint(call.arguments))
+            return Refused(faults, fingerprint(heard(call.arguments, state.dialect)))
         case Decoded(todos=todos, repaired=repaired):
             return _decide_write(state, Plan(todos), repaired, call)
 
@@ -129,7 +131,7 @@ def _decide_write(state: State, plan: Plan, repaired: tuple[str, ...], call: Pla
         return Written(state.ledger.revision + 1, plan, repaired)
     merged = merge(base, state.plan, plan)
     if any(state.settings.rules.faults(list(enumerate(merged)), sent=len(merged))):
-        return Refused((Fault("conflict"),), fingerprint(call.arguments))
+        return Refused((Fault("conflict"),), fingerprint(heard(call.arguments, state.dialect)))
     if merged == state.plan:
         return Unchanged(merged=merged != plan)
     return Written(state.ledger.revision + 1, merged, repaired, merged != plan)
@@ -148,20 +150,11 @@ def _seen_plan(state: State) -> Plan | None:
 def evolve(state: State, change: Change) -> State:
     """The state after something happened. Trusts what it is told: rules were judged before."""
     match change:
-        case Written():
-            return _written(state, change)
-        case Unchanged(merged=merged):
-            turn = replace(state.turn, same=state.turn.same + 1, refused=0, round_called=True)
-            stats = state.stats.plus(unchanged=1)
-            state = replace(state, turn=turn, stats=stats)
-            return _recited(state) if merged else state
-        case Refused(faults=faults, key=refused_key):
-            again = state.turn.refused + 1 if refused_key == state.turn.refused_key else 1
-            turn = replace(state.turn, refused=again, refused_key=refused_key, round_called=True)
-            state = replace(state, turn=turn, stats=state.stats.plus(refused=1))
-            return _recited(state) if faults and faults[0].kind == "conflict" else state
-        case Read():
-            return replace(_recited(state), stats=state.stats.plus(reads=1))
+        case Written() | Unchanged() | Refused() | Read():
+            state = _called(state, change)
+            if not recites(change):
+                return state
+            return _recited(replace(state, turn=replace(state.turn, round_recited=True)))
         case TurnBegan():
             fresh_count = isinstance(state.settings.reminder, SeedReminder) or not state.plan.open
             return replace(state, turn=TurnState(), rounds=0 if fresh_count else state.rounds)
@@ -189,6 +182,21 @@ def evolve(state: State, change: Change) -> State:
             assert_never(change)
 
 
+def _called(state: State, outcome: Outcome) -> State:
+    match outcome:
+        case Written():
+            return _written(state, outcome)
+        case Unchanged():
+            turn = replace(state.turn, same=state.turn.same + 1, refused=0, round_called=True)
+            return replace(state, turn=turn, stats=state.stats.plus(unchanged=1))
+        case Refused(key=refused_key):
+            again = state.turn.refused + 1 if refused_key == state.turn.refused_key else 1
+            turn = replace(state.turn, refused=again, refused_key=refused_key, round_called=True)
+            return replace(state, turn=turn, stats=state.stats.plus(refused=1))
+        case Read():
+            return replace(state, stats=state.stats.plus(reads=1))
+
+
 def _written(state: State, change: Written) -> State:
     ledger = state.ledger.written(change.plan, "model", number=change.revision)
     diff = ledger.revisions[-1].diff
@@ -196,16 +204,14 @@ def _written(state: State, change: Written) -> State:
         state.turn, same=1, refused=0, refused_key="", planned=True, round_called=True, round_wrote=True
     )
     named = tuple(dict.fromkeys((*state.named, *map(key, diff.dropped))))[-_NAMED:]
-    return _recited(
-        replace(
-            state,
-            ledger=ledger,
-            turn=turn,
-            rounds=0,
-            fired=0,
-            stats=state.stats.written(diff, len(change.repaired)),
-            named=named,
-        )
+    return replace(
+        state,
+        ledger=ledger,
+        turn=turn,
+        rounds=0,
+        fired=0,
+        stats=state.stats.written(diff, len(change.repaired)),
+        named=named,
     )
 
 
@@ -219,7 +225,7 @@ def _round_ended(state: State) -> State:
     return replace(
         state,
         rounds=state.rounds + 1 if quiet else 0,
-        turn=replace(state.turn, round_called=False, round_wrote=False),
+        turn=replace(state.turn, round_called=False, round_wrote=False, round_recited=False),
         stats=state.stats.plus(rounds=1),
     )
 

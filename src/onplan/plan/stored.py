@@ -87,8 +87,9 @@ def restore(data: Mapping[str, Any], dialect: Dialect | None = None) -> State:
 
     Raises `PlanError` for data that is no snapshot.
     """
-    if data.get("version") != 1:
-        raise PlanError(f"not a snapshot of a plan: version {data.get('version')!r}, expected 1")
+    version: object = data.get("version") if isinstance(data, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance] # it was read from somewhere
+    if version != 1:
+        raise PlanError(f"not a snapshot of a plan: version {version!r:.40}, expected 1")
     try:
         messages, tokens = data["distance"]
         return State(
@@ -106,7 +107,9 @@ def restore(data: Mapping[str, Any], dialect: Dialect | None = None) -> State:
             Stats.from_json(data["stats"]),
             tuple(data["named"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except PlanError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanError(f"not a snapshot of a plan: {type(error).__name__} {error}") from None
 
 

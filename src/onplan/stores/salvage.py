@@ -22,8 +22,9 @@ import msgspec
 from onplan.events import SessionStarted, decode_record
 from onplan.stores.schema import LAST_SEQ, PAGE_SIZE, SEQ_BITS, decode_text, establish
 
-_UNREADABLE = (sqlite3.Error, MemoryError, OverflowError)
-"""What reading a damaged row raises: a broken length may ask for any amount of memory."""
+_UNREADABLE = (sqlite3.Error, MemoryError, OverflowError, UnicodeDecodeError)
+"""What reading a damaged row raises: a broken length may ask for any amount of memory, and the name of a
+column may no longer be text."""
 
 _BEYOND = 1000
 """How many session keys are tried after the last one that the tables admit to."""
@@ -80,12 +81,15 @@ def _best_extract(path: Path, work: Path) -> _Extract:
         if graft:
             _graft(copy, template.read_bytes()[:PAGE_SIZE])
         extract = _extract(copy, work / f"fresh-{number}")
-        if best is None or (extract.records, extract.sessions) > (best.records, best.sessions):
-            best = extract
+        best = extract if best is None else max(best, extract, key=_worth)
         if extract.complete:
             break
     assert best is not None
     return best
+
+
+def _worth(extract: _Extract) -> tuple[int, int, bool]:
+    return extract.records, extract.sessions, extract.complete
 
 
 def _graft(copy: Path, first_page: bytes) -> None:
@@ -191,13 +195,23 @@ def _named_by(first: tuple[Any, ...] | None, key: int) -> tuple[str, str, float]
 def _prefix(reader: _Reader, key: int) -> Iterator[tuple[int, float, bytes]]:
     """A session's records from the first one on, up to the first that is missing or not one."""
     expected = key << SEQ_BITS
-    sql = "SELECT id, time, body FROM records WHERE id BETWEEN ? AND ? ORDER BY id"
-    for row in reader.each(sql, expected, expected | LAST_SEQ):
+    for row in _rows(reader, expected, expected | LAST_SEQ):
         expected += 1
         if row[0] != expected or type(row[1]) is not float or type(row[2]) is not bytes:
             reader.complete = False
             return
         yield row[0], row[1], row[2]
+
+
+def _rows(reader: _Reader, before: int, last: int) -> Iterator[tuple[Any, ...]]:
+    sql = "SELECT id, time, body FROM records WHERE id > ? AND id <= ? ORDER BY id"
+    for row in reader.each(sql, before, last):
+        before = row[0]
+        yield row
+    # Up to Python 3.11 a cursor reads one row ahead, and an error there swallows the good row before it.
+    while row := reader.first("SELECT id, time, body FROM records WHERE id = ?", before + 1):
+        before += 1
+        yield row
 
 
 def _copy_inbox(reader: _Reader, target: sqlite3.Connection, key: int) -> None:

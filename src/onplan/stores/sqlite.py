@@ -221,7 +221,7 @@ class SqliteStore:
         while True:
             try:
                 return work(self._connection())
-            except (sqlite3.Error, Damaged) as error:
+            except (sqlite3.Error, Damaged, UnicodeDecodeError) as error:
                 fault = self._fault(error)
                 self._roll_back()
                 if fault == "damaged" and not repaired:
@@ -323,7 +323,7 @@ class SqliteStore:
     # --- faults -------------------------------------------------------------------------------------
 
     def _fault(self, error: Exception) -> str:
-        if isinstance(error, Damaged):
+        if isinstance(error, Damaged | UnicodeDecodeError):  # the latter: the name of a column is no text
             return "damaged"
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:

@@ -111,18 +111,18 @@ async def _glob(workspace: Workspace, pattern: str, path: str, seconds: float, e
     names_folders = "**" not in rest and (rest.endswith("/") or rest.rpartition("/")[2] == "*")
     names_files = not rest.endswith("/")
     search = _Search(workspace, base, seconds)
-    arguments = ["--files", "--null", *_prune(workspace, base, rest)]
+    arguments = ["--files", *_prune(workspace, base, rest)]
     if names_files and not names_folders:
         arguments += _only_names_like(rest)
     found: set[tuple[str, ...]] = set()
     looked_at = 0
-    async with aclosing(search.records(arguments, b"\0")) as records:
-        async for record in records:
+    async with aclosing(search.names(arguments)) as all_names:
+        async for name in all_names:
             if looked_at == entries:
                 search.stopped = f"{entries:,} entries"
                 break
             looked_at += 1
-            parts = tuple(search.relative(record).split("/"))
+            parts = tuple(search.relative(name).split("/"))
             if names_files and matches(parts):
                 found.add(parts)
             if names_folders:
@@ -194,7 +194,7 @@ async def _grep(workspace: Workspace, wanted: _Wanted, seconds: float) -> ToolOu
     arguments = [*_GREP, case, f"--regexp={wanted.pattern}"]
     arguments += [*_only_names_like(wanted.include), *_prune(workspace, base, wanted.include)]
     lines: list[str] = []
-    async with aclosing(search.records(arguments, b"\n")) as records:
+    async with aclosing(search.lines(arguments)) as records:
         async for record in records:
             printed, is_match, rest = record.partition(b"\0")
             name = search.relative(printed)
@@ -362,8 +362,8 @@ def _only_names_like(pattern: str) -> list[str]:
     As a file type, not as a `--glob`: that would bring back what `.gitignore` leaves out.
     """
     folder, _, name = pattern.rpartition("/")
-    plain = re.fullmatch(r"[\w.*?+ -]*(\{[\w.*?,+ -]*\})?[\w.*?+ -]*", name)
-    if not plain or "{" in folder or name in ("", "*", "**"):
+    # Its `?` is a byte, and a name that ends in a dot has for it no name at all.
+    if "{" in folder or not re.fullmatch(r"[\w.*+ -]*(\w|\{\w+(,\w+)*\})", name):
         return []
     return ["--type-add", f"wanted:{name}", "--type", "wanted"]
 
@@ -392,8 +392,26 @@ class _Search:
         """A path that ripgrep printed, from `base` on; empty for `base` itself."""
         return os.fsdecode(name).removeprefix(self._prefix).removeprefix("/")
 
-    async def records(self, arguments: Sequence[str], separator: bytes) -> AsyncGenerator[bytes, None]:
-        """What ripgrep prints, in order of path, record by record. Close it to end the search.
+    async def names(self, arguments: Sequence[str]) -> AsyncGenerator[bytes, None]:
+        """What `rg --files` prints, name by name. Close it to end the search.
+
+        Not by `--null`: then ripgrep would hold names back, and they were lost when it is stopped. As
+        every name starts alike, a line that does not is the rest of a name with a line break.
+        """
+        prefix, name = os.fsencode(self._prefix), b""
+        async with aclosing(self.lines(arguments)) as lines:
+            async for line in lines:
+                if not line.startswith(prefix):
+                    name += b"\n" + line
+                    continue
+                if name:
+                    yield name
+                name = line
+        if name:
+            yield name
+
+    async def lines(self, arguments: Sequence[str]) -> AsyncGenerator[bytes, None]:
+        """What ripgrep prints, in order of path, line by line. Close it to end the search.
 
         Raises `ToolError` for a pattern that ripgrep refuses.
         """
@@ -403,9 +421,9 @@ class _Search:
         held = b""
         try:
             while chunk := await self._chunk(process.stdout, deadline):
-                *whole, held = (held + chunk).split(separator)
-                for record in whole:
-                    yield record
+                *whole, held = (held + chunk).split(b"\n")
+                for line in whole:
+                    yield line
             if not self.stopped:
                 _check_end(await process.wait(), await _errors(process))
         finally:

@@ -1,0 +1,74 @@
+# Every target sets up what it needs: `make demo` and `make test` are each one command on a fresh machine
+# with Python 3.11+ and make. The environment is redone only when pyproject.toml changed.
+
+VENV := .venv
+BIN  := $(VENV)/bin
+RUN  := demo-run
+
+# The first Python that is new enough; `make PYTHON=python3.12 …` overrides.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long check lint fix bench scenarios clean
+
+help:
+	@echo "make demo       the offline demo: a scripted model plans and writes a README for a small project"
+	@echo "make test       all quick tests        make test-long   the campaigns that take minutes"
+	@echo "make check      format, lint, types, import contracts, tests"
+	@echo "make fix        format and mend what lint can mend"
+	@echo "make bench      the benchmarks, as ratios against something real in the same run"
+
+# What it takes to run: the package and its dependencies.
+$(VENV)/.run: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "onplan needs Python 3.11 or newer: none was found on the PATH"; exit 1; }
+	@echo "setting up $(VENV) (once)"
+	@if command -v uv >/dev/null 2>&1; then \
+		{ test -x $(BIN)/python || uv venv --quiet --python "$$(command -v $(PYTHON))" $(VENV); } \
+		&& uv pip install --quiet --python $(BIN)/python -e .; \
+	else \
+		{ test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } \
+		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" \
+		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check -e .; \
+	fi
+	@touch $@
+
+# What it takes to develop: the tools of the `dev` group too.
+$(VENV)/.dev: $(VENV)/.run
+	@echo "installing the development tools (once)"
+	@if command -v uv >/dev/null 2>&1; then \
+		uv pip install --quiet --python $(BIN)/python --group dev; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev; \
+	fi
+	@touch $@
+
+demo: $(VENV)/.run
+	@rm -rf $(RUN) && mkdir -p $(RUN) && cp -R examples/project $(RUN)/project
+	@ONPLAN_HOME=$(RUN)/home $(BIN)/onplan demo $(RUN)/project --auto
+	@echo
+	@echo "See the run again:  ONPLAN_HOME=$(RUN)/home $(BIN)/onplan show latest"
+	@echo "On your own code:   $(BIN)/onplan demo PATH"
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n auto
+
+test-long: $(VENV)/.dev
+	@$(BIN)/python -m pytest -m long -n 2
+
+check: lint test
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: run make fix"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/pyright --warnings
+	@$(BIN)/lint-imports --no-cache
+
+fix: $(VENV)/.dev
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+bench: $(VENV)/.dev
+	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	@rm -rf $(VENV) $(RUN) dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
