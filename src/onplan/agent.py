@@ -27,6 +27,8 @@ from onplan.plan.todo import Plan, Todo
 from onplan.planning import Planning, prompt_text
 from onplan.protocols import Holder, Model, SessionStore
 from onplan.session import InboxRequest, Session, new_id
+from onplan.stores.holder import this_process
+from onplan.stores.memory import MemoryStore
 from onplan.toolset import Provider, Tool, Toolset
 
 T = TypeVar("T")
@@ -94,8 +96,8 @@ class Agent:
         cls,
         *,
         model: Model,
-        store: SessionStore,
-        holder: Holder,
+        store: SessionStore | None = None,
+        holder: Holder | None = None,
         tools: Iterable[Tool] = (),
         inject: Mapping[str, Provider] | None = None,
         instructions: str = "",
@@ -110,8 +112,10 @@ class Agent:
         """A new session, or the one that `resume` names (its id).
 
         A resumed session keeps its own system text, tool schemas and plan settings (I2).
-        Raises `StoreError` and its kind, `ToolDefinitionError`, `PlanError`.
+        Without a `store` the log is kept in memory. Raises `StoreError` and its kind,
+        `ToolDefinitionError`, `PlanError`.
         """
+        store, holder = store or MemoryStore(), holder or this_process()
         relay = _Relay(list(listeners))
         own_hooks = hooks or Hooks()
         planner = Planning(planning, judge=_judge(own_hooks, relay.emit), changed=relay.emit)

@@ -12,7 +12,6 @@ from onplan.parts import Limits
 from onplan.permissions import Permissions
 from onplan.plan.settings import Settings
 from onplan.protocols import Approver, Asker, Model, SessionStore
-from onplan.stores.holder import this_process
 from onplan.tools.ask import ask_user
 from onplan.tools.files import file_tools
 from onplan.tools.search import search_tools
@@ -68,7 +67,6 @@ async def coding_agent(
     return await Agent.start(
         model=model,
         store=store,
-        holder=this_process(),
         tools=(*coding_tools(), *extra_tools),
         inject={
             "workspace": lambda _: workspace,

@@ -11,7 +11,16 @@ from onplan.plan.render import safe
 from onplan.plan.text import clean
 from onplan.plan.todo import STATUSES, Plan, Rules, Todo
 
-WORDS = ("Read the spec", "read  the spec", "Write tests", "Fix the bug", "Fix bug 2", "文書を書く", "naïve", "x")
+WORDS = (
+    "Read the spec",
+    "read  the spec",
+    "Write tests",
+    "Fix the bug",
+    "Fix bug 2",
+    "文書を書く",
+    "naïve",
+    "x",
+)
 SPELLINGS = ("completed", "DONE", " in-progress ", "inProgress", "todo", "cancelled", "failed", "", "Pending")
 
 dialects = st.sampled_from(list(DIALECTS.values()))
@@ -39,11 +48,14 @@ rules = st.builds(
     allow_blank=st.booleans(),
 )
 
+huge_integers = st.integers(5_000, 5_001).map(lambda digits: 10**digits)
+"""More digits than Python turns into text."""
+
 json_scalars = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(),
-    st.just(10**5000),
+    huge_integers,
     st.floats(),
     st.text(st.characters(exclude_categories=()), max_size=8),
     st.sampled_from([*SPELLINGS, *WORDS]),

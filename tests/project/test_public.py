@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import onplan
 import pytest
 from inline_snapshot import snapshot
+
+import onplan
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -144,7 +144,7 @@ def choose(targets: tuple[Target, ...], project: str) -> Target | None:
 def _shortened(target: Target, project: str) -> Target:
     """A folder above a package is part of its name only where the project says so."""
     short = target.name.rpartition(".")[2]
-    if short == target.name or _likeness(target.name, project) == 2:
+    if not project or short == target.name or _likeness(target.name, project) == 2:
         return target
     files = {short + name.removeprefix(target.name): path for name, path in target.files.items()}
     return Target(short, target.folder, files, target.is_package)

@@ -137,10 +137,9 @@ def _written(work: Work, tools: PlanTools, project: Project) -> _Do:
 
 
 def _report(work: Work, tools: PlanTools, project: Project, text: str) -> str:
-    read = len(project.sources)
-    files = "1 module" if read == 1 else f"{read} modules"
-    lines = len(text.splitlines())
-    said = f"{_TARGET} is written: {lines} lines about {project.title}, from its metadata and {files}."
+    lines, files = _count(len(text.splitlines()), "line"), _count(len(project.sources), "module")
+    source = f"its metadata and {files}" if project.metadata.name else files
+    said = f"{_TARGET} is written: {lines} about {project.title}, from {source}."
     left = [text for text, status in _others(work, tools) if status != "completed"]
     return f"{said} Still open, and not mine to do: {'; '.join(left)}." if left else said
 
@@ -153,9 +152,8 @@ def _existing(work: Work, tools: PlanTools, path: str) -> _Do:
     done = _plan(work, tools, 2, steps)
     if done:
         return _Do("That settles it.", done)
-    lines = len(work.file(path).splitlines())
-    size = f" ({lines} lines)" if lines else ""
-    return _Do(f"This project has a README already: {path}{size}. I left it as it is and wrote nothing.")
+    size = _count(len(work.file(path).splitlines()), "line")
+    return _Do(f"This project has a README already: {path} ({size}). I left it as it is and wrote nothing.")
 
 
 def _stopped(work: Work, tools: PlanTools, reason: str) -> _Do:
@@ -250,6 +248,10 @@ def _module_files(project: Project) -> list[str]:
     names = dict.fromkeys((*known, *name_sources(project), *scripts, *target.public))
     paths = [target.files[name] for name in names if name in target.files]
     return [*paths[:_MAX_MODULES], *project.layout.tests[:1]]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _line(text: str) -> str:

@@ -26,6 +26,17 @@ class Project:
         return self.metadata.name or self.target.name or "Python modules"
 
     @property
+    def is_importable(self) -> bool:
+        """Whether what it offers can be imported: once installed, or from the project's directory."""
+        names = self.target.files or (self.target.name,)
+        if not all(part.isidentifier() for name in names for part in name.split(".")):
+            return False
+        if self.metadata.name:
+            return True
+        where = self.target.folder.removesuffix(".py")
+        return where in (".", self.target.name.replace(".", "/"))
+
+    @property
     def own(self) -> Source:
         return self.sources.get(self.target.name, Source())
 

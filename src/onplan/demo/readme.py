@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from onplan.demo.examples import find_example, is_namesake
@@ -167,11 +168,11 @@ def _usage(project: Project) -> str:
 
 def _commands(project: Project) -> str:
     lines = [_command_line(project, name, at) for name, at in project.metadata.scripts[:6]]
-    if f"{project.target.folder}/__main__.py" in project.layout.python:
+    if f"{project.target.folder}/__main__.py" in project.layout.python and project.is_importable:
         lines.append(f"python -m {project.target.name}")
     elif not project.target.is_package:
         lines += [
-            f"python -m {name}" if project.metadata.name else f"python {path}"
+            f"python -m {name}" if project.metadata.name else f"python {shlex.quote(path)}"
             for name, path in list(project.target.files.items())[:6]
             if project.sources.get(name, Source()).runs
         ]
@@ -185,7 +186,7 @@ def _command_line(project: Project, name: str, target: str) -> str:
 
 def _in_python(project: Project) -> str:
     offers = all_offers(project)
-    if not offers:
+    if not offers or not project.is_importable:
         return ""
     example = find_example(offers, project)
     if example:

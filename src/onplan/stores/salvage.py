@@ -1,7 +1,7 @@
 """Brings the readable rows of a damaged SQLite file into a fresh one and sets the damaged file aside.
 
-What is promised: of every session whose first record can be reached, all records before the first one that
-cannot be read. What comes after a gap is left out, because a log without one of its records would replay to
+What is promised: of every session whose first record is there, all records before the first one that cannot
+be read. What comes after a gap is left out, because a log without one of its records would replay to
 something that never happened. SQLite keeps no checksums, so a byte that changed inside a body stays unseen.
 """
 
@@ -20,11 +20,15 @@ from typing import Any
 import msgspec
 
 from onplan.events import SessionStarted, decode_record
+from onplan.stores.pages import leaf_rows
 from onplan.stores.schema import LAST_SEQ, PAGE_SIZE, SEQ_BITS, decode_text, establish
 
 _UNREADABLE = (sqlite3.Error, MemoryError, OverflowError, UnicodeDecodeError)
 """What reading a damaged row raises: a broken length may ask for any amount of memory, and the name of a
 column may no longer be text."""
+
+_TABLES = {3: "records", 11: "sessions"}
+"""Tables by their number of columns."""
 
 _BEYOND = 1000
 """How many session keys are tried after the last one that the tables admit to."""
@@ -67,22 +71,26 @@ def _best_extract(path: Path, work: Path) -> _Extract:
     """Read a copy of the file in several ways, until one finds no fault or none is left.
 
     A file whose first page is broken can be read with the first page of an empty one, since the same steps
-    made both; so can one that is shorter than its header says. A broken log beside it is left out last.
+    made both; so can one that is shorter than its header says. Then the pages are read without the tree that
+    leads to them. A broken log beside the file is left out last.
     """
     template = work / "template"
     _new_database(template).close()
     logs = (True, False) if _beside(path, "-wal").exists() else (False,)
     best: _Extract | None = None
     for number, (log, graft) in enumerate((log, graft) for log in logs for graft in (False, True)):
-        copy = work / f"copy-{number}"
+        copy = work / str(number)
         shutil.copyfile(path, copy)
         if log:
             shutil.copyfile(_beside(path, "-wal"), _beside(copy, "-wal"))
         if graft:
             _graft(copy, template.read_bytes()[:PAGE_SIZE])
-        extract = _extract(copy, work / f"fresh-{number}")
-        best = extract if best is None else max(best, extract, key=_worth)
-        if extract.complete:
+        extracts = [_extract(copy)]
+        if graft and not extracts[0].complete:
+            # SQLite has brought the log into the copy by now, when it closed it.
+            extracts.append(_extract(_rebuilt(copy)))
+        best = max(extracts if best is None else (best, *extracts), key=_worth)
+        if extracts[0].complete:
             break
     assert best is not None
     return best
@@ -99,7 +107,28 @@ def _graft(copy: Path, first_page: bytes) -> None:
         file.write(first_page[:28] + pages.to_bytes(4, "big") + first_page[32:])
 
 
-def _extract(damaged: Path, fresh: Path) -> _Extract:
+def _rebuilt(damaged: Path) -> Path:
+    """A database with the rows that the leaf pages of `damaged` hold."""
+    path = damaged.with_name(f"{damaged.name}-rebuilt")
+    db = _new_database(path)
+    try:
+        db.execute("BEGIN")
+        for row in leaf_rows(damaged.read_bytes()):
+            table = _TABLES.get(len(row.values))
+            # The inbox has as many columns as the records, whose ids are never this small.
+            if table is None or (table == "records") == (row.rowid <= LAST_SEQ):
+                continue
+            marks = ",".join("?" * len(row.values))
+            values = (row.rowid, *row.values[1:])
+            db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", values)
+        db.execute("COMMIT")
+    finally:
+        db.close()
+    return path
+
+
+def _extract(damaged: Path) -> _Extract:
+    fresh = damaged.with_name(f"{damaged.name}-fresh")
     source = sqlite3.connect(damaged, isolation_level=None)
     target = _new_database(fresh)
     try:

@@ -277,6 +277,8 @@ class SqliteStore:
             establish(db, self._name)
             db.execute(f"PRAGMA synchronous={self._sync}")
             db.execute(f"PRAGMA fullfsync={int(self._sync == 'full')}")
+            # What is deleted is overwritten: nobody reads it later, and a repair cannot bring it back.
+            db.execute("PRAGMA secure_delete=ON")
             for table in ("sessions", "records", "inbox"):
                 db.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
             self._inode = os.stat(self._path).st_ino
@@ -341,7 +343,7 @@ class SqliteStore:
 
     def _tables_changed(self) -> bool:
         try:
-            return self._db is not None and not is_whole(self._db)
+            return self._db is None or not is_whole(self._db)
         except sqlite3.Error:
             return True
 

@@ -9,8 +9,8 @@ def render_table(rows: Sequence[tuple[str, int]], width: int = 72) -> str:
     """A table of names and counts with a bar for each row.
 
     >>> print(render_table([("INFO", 4), ("ERROR", 2)], width=24))
-    INFO   4 ████████████████
-    ERROR  2 ████████
+    INFO   4 ███████████████
+    ERROR  2 ███████
     """
     if not rows:
         return ""
