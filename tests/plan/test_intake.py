@@ -523,7 +523,7 @@ def loose(draw: st.DrawFn, dialect: Dialect) -> dict[str, Any]:
         draw(st.sampled_from([dialect.content_key, "text", "title"])): st.one_of(raw.map("a".__add__), raw),
         "status": st.sampled_from([*STATUSES, "Done", "todo", "notStarted", " pending"]),
         "id": st.one_of(raw, long, st.integers(), st.none()),
-        "activeForm": st.one_of(raw, long.map((4).__mul__)),
+        "activeForm": st.one_of(raw, st.text("a \u200b", min_size=199, max_size=230)),
     }
     items = draw(st.lists(st.fixed_dictionaries(item), max_size=3))
     return {dialect.list_key: draw(st.sampled_from([items, json.dumps(items), {dialect.list_key: items}]))}
