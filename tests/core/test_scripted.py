@@ -29,6 +29,11 @@ async def collect(model: Model, asked: Request | None = None) -> list[Delta | As
     return [item async for item in model.stream(asked or request("hi"))]
 
 
+async def collect_into(arrived: list[Delta | Assistant], model: Model) -> None:
+    async for item in model.stream(request("hi")):
+        arrived.append(item)  # noqa: PERF401 - a comprehension would lose what came before an error
+
+
 async def whole(model: Model, asked: Request | None = None) -> Assistant:
     last = (await collect(model, asked))[-1]
     assert isinstance(last, Assistant)
@@ -84,8 +89,7 @@ async def test_an_exception_is_raised():
 async def test_a_cut_stream_gives_its_text_first():
     arrived: list[Delta | Assistant] = []
     with pytest.raises(ModelError, match="the stream was cut"):
-        async for item in ScriptedModel([Cut("half a")]).stream(request("hi")):
-            arrived.append(item)  # noqa: PERF401 - a comprehension would lose what came before the error
+        await collect_into(arrived, ScriptedModel([Cut("half a")]))
     assert arrived == [Delta("text", "half "), Delta("text", "a")]
 
 
@@ -169,31 +173,31 @@ async def test_a_script_file_gives_its_replies(tmp_path: Path):
 
 async def test_errors_and_cut_streams_come_from_a_file_too(tmp_path: Path):
     model = load_script(script(tmp_path, [{"error": "busy"}, {"text": "half", "cut": True}]))
-    with pytest.raises(ModelError, match="^busy$"):
+    with pytest.raises(ModelError, match=r"^busy$"):
         await collect(model)
     with pytest.raises(ModelError, match="the stream was cut"):
         await collect(model)
 
 
-@pytest.mark.parametrize(
-    ("entries", "complaint"),
-    [
-        (b"[", "is not valid JSON"),
-        (b"\xff\xfe", "is not valid JSON"),
-        (b"[" * 100_000, "is not valid JSON"),
-        ({}, "must be a JSON list with at least one reply"),
-        ([], "must be a JSON list with at least one reply"),
-        (["a", 3], "entry 2: Expected `object`, got `int`"),
-        (["a", {"txt": "b"}], "entry 2: Object contains unknown field `txt`"),
-        ([{"calls": [{"arguments": {}}]}], "entry 1: Object missing required field `name` - at `$.calls[0]`"),
-        ([{"calls": [{"name": ""}]}], "entry 1: a call needs the name of a tool"),
-        ([{"calls": [{"name": "a", "arguments": 3}]}], "entry 1: Expected `str | object`, got `int`"),
-        ([{"stop": "bored"}], "entry 1: Invalid enum value 'bored'"),
-        ([{"usage": {"ouput": 3}}], "entry 1: Object contains unknown field `ouput` - at `$.usage`"),
-        ([{"error": "a", "text": "b"}], "entry 1: `error` stands alone"),
-        ([{"cut": True, "calls": [{"name": "a"}]}], "entry 1: a `cut` reply has only `text`"),
-    ],
-)
+FAULTS: list[tuple[Any, str]] = [
+    (b"[", "is not valid JSON"),
+    (b"\xff\xfe", "is not valid JSON"),
+    (b"[" * 100_000, "is not valid JSON"),
+    ({}, "must be a JSON list with at least one reply"),
+    ([], "must be a JSON list with at least one reply"),
+    (["a", 3], "entry 2: Expected `object`, got `int`"),
+    (["a", {"txt": "b"}], "entry 2: Object contains unknown field `txt`"),
+    ([{"calls": [{"arguments": {}}]}], "entry 1: Object missing required field `name` - at `$.calls[0]`"),
+    ([{"calls": [{"name": ""}]}], "entry 1: a call needs the name of a tool"),
+    ([{"calls": [{"name": "a", "arguments": 3}]}], "entry 1: Expected `str | object`, got `int`"),
+    ([{"stop": "bored"}], "entry 1: Invalid enum value 'bored'"),
+    ([{"usage": {"ouput": 3}}], "entry 1: Object contains unknown field `ouput` - at `$.usage`"),
+    ([{"error": "a", "text": "b"}], "entry 1: `error` stands alone"),
+    ([{"cut": True, "calls": [{"name": "a"}]}], "entry 1: a `cut` reply has only `text`"),
+]
+
+
+@pytest.mark.parametrize(("entries", "complaint"), FAULTS)
 def test_a_fault_is_one_line_that_names_the_entry(tmp_path: Path, entries: Any, complaint: str):
     path = script(tmp_path, entries)
     with pytest.raises(ConfigError) as caught:

@@ -211,10 +211,8 @@ def test_clearing_names_what_was_open() -> None:
 
 def test_the_same_drop_is_not_named_twice() -> None:
     memory = PlanMemory()
-    for _ in range(2):
-        write(memory, *ABCD)
-        last = write(memory, *ABCD[:3])
-    assert "Left out" not in last
+    answers = [write(memory, *items) for items in (ABCD, ABCD[:3], ABCD, ABCD[:3])]
+    assert ["Left out" in text for text in answers] == [False, True, False, False]
     assert memory.ledger.dropped() == ("D",)
 
 
@@ -345,12 +343,12 @@ def test_a_write_on_an_older_revision_does_not_erase_the_persons_edit() -> None:
 def test_an_edit_that_does_not_fit_is_shown_and_the_next_write_counts() -> None:
     memory = PlanMemory()
     write(memory, ("a", "in_progress"), ("b", "pending"))
-    memory.edit([Todo("a"), Todo("c", "in_progress")])
+    memory.edit([Todo("a"), Todo("b"), Todo("c", "in_progress")])
     first = memory.call("write_todos", {"todos": [{"content": "b", "status": "in_progress"}]})
     assert (first.is_error, memory.revision) == (True, 2)
     assert first.text == (
         "Error: The person changed the plan meanwhile, and yours does not fit. It is now:\n"
-        "[ ] a\n[~] c\nWrite your plan again from this one."
+        "[ ] a\n[ ] b\n[~] c\nWrite your plan again from this one."
     )
     second = memory.call("write_todos", {"todos": [{"content": "b", "status": "in_progress"}]})
     assert (second.is_error, memory.plan) == (False, plan("> b"))

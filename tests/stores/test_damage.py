@@ -146,6 +146,43 @@ async def test_sessions_are_named_by_their_first_record(tmp_path: Path, whole: b
     assert await opened_with_warning(tmp_path / NAME) == WHOLE_LOGS
 
 
+async def test_nothing_is_lost_with_the_root_of_the_records(tmp_path: Path, whole: bytes) -> None:
+    page = 3 * PAGE_SIZE
+    assert whole[page] == 5  # an inner page: only it knows where the rows are
+    (tmp_path / NAME).write_bytes(whole[:page] + bytes(PAGE_SIZE) + whole[page + PAGE_SIZE :])
+    store = SqliteStore.open(tmp_path / NAME)
+    assert await logs_of(store) == WHOLE_LOGS
+    assert [line.cwd for line in await store.sessions()] == ["/work"] * len(SESSIONS)
+    assert len(store.warnings) == 1
+    await store.close()
+
+
+async def test_long_rows_are_put_together_again(tmp_path: Path) -> None:
+    bodies = [bytes([65 + number % 26]) * (number * 997) for number in range(1, 40)]
+    store = SqliteStore.open(tmp_path / NAME)
+    await store.create("s1", cwd="", time=0.5)
+    await store.append("s1", 1, bodies, time=2.0)
+    await store.close()
+    content = (tmp_path / NAME).read_bytes()
+    page = 3 * PAGE_SIZE
+    (tmp_path / NAME).write_bytes(content[:page] + bytes(PAGE_SIZE) + content[page + PAGE_SIZE :])
+    assert await opened_with_warning(tmp_path / NAME) == {"s1": bodies}
+
+
+async def test_deleted_sessions_do_not_come_back(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / NAME)
+    for session in SESSIONS[:2]:
+        await store.create(session, cwd="", time=1.0)
+        await store.append(session, 1, [body_of(session, seq) for seq in range(1, 61)], time=1.0)
+    await store.delete(SESSIONS[0])
+    await store.close()
+    content = (tmp_path / NAME).read_bytes()
+    assert SESSIONS[0].encode() not in content
+    page = 3 * PAGE_SIZE
+    (tmp_path / NAME).write_bytes(content[:page] + bytes(PAGE_SIZE) + content[page + PAGE_SIZE :])
+    assert await opened_with_warning(tmp_path / NAME) == {SESSIONS[1]: WHOLE_LOGS[SESSIONS[1]]}
+
+
 async def test_session_that_its_index_lost_is_found(tmp_path: Path, whole: bytes) -> None:
     page = 2 * PAGE_SIZE  # the third page is the index of the ids
     lost = whole[page : 2 * page].replace(b"session-07", b"session-0z")

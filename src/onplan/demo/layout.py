@@ -68,7 +68,7 @@ class Layout:
 
     def first(self, *stems: str) -> str:
         """The first file at the top whose name begins with one of `stems`, in any case, or nothing."""
-        names = [path for path in self.root if "/" not in path]
+        names = [path for path in self.root if not path.endswith(".py")]
         return next((name for stem in stems for name in names if _begins(name, stem)), "")
 
     def present(self, names: Iterable[str]) -> tuple[str, ...]:

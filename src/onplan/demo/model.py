@@ -1,258 +1,58 @@
-"""Decides the demo's next step from the conversation: plan, look, read, write, check, report."""
+"""The demo model: a `Model` without a network that does one job, honestly, with the tools it is offered."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator
 
-from onplan.demo.conversation import Work, work_of
-from onplan.demo.layout import MANIFESTS, RUNNERS, Layout, Target, choose
-from onplan.demo.metadata import read_metadata
-from onplan.demo.offers import Project, name_sources
-from onplan.demo.plan_tools import PlanTools, Step, plan_arguments, plan_tools, todos_in
-from onplan.demo.readme import render_readme
-from onplan.demo.source import read_source
+from onplan.demo.conversation import work_of
+from onplan.demo.decide import Do, decide
 from onplan.messages import Assistant, Call, StopReason, Text
-from onplan.models.scripted import ScriptedModel
-from onplan.plan.todo import Status
-from onplan.protocols import Request
+from onplan.protocols import Delta, Request
 
 DEMO_TASK = "Write a README for this project."
 """The job that the demo model can do."""
 
-_LOOK = Step("Look at the layout and the metadata of the project", "Looking at the layout and the metadata")
-_READ = Step("Read the modules", "Reading the modules")
-_WRITE = Step("Write README.md", "Writing README.md")
-_CHECK = Step("Read README.md back and check it", "Checking README.md")
-_READ_README = Step("Read the README that is there", "Reading the README that is there")
-_STEPS = (_LOOK, _READ, _WRITE, _CHECK)
 
-_TARGET = "README.md"
-_NEEDED = ("glob", "read_file", "write_file")
-_EVERYTHING, _PYTHON = "*", "**/*.py"
-_MAX_MODULES = 14
-_LICENSE_LINES = 40
-
-
-@dataclass(frozen=True, slots=True)
-class _Do:
-    """The next reply: a sentence, and calls as (tool, arguments)."""
-
-    text: str
-    calls: tuple[tuple[str, Any], ...] = ()
-
-
-def demo_model(task: str = DEMO_TASK, *, name: str = "demo") -> ScriptedModel:
-    """A model that writes the README of the Python project its tools show it, with a plan.
+class DemoModel:
+    """Writes the README of the Python project that its tools show it, with a plan.
 
     It needs the tools `glob`, `read_file` and `write_file`, and uses whichever plan tools are offered.
     It answers to `task` and to any other message that asks for a README. It holds no state: the same
     conversation gets the same reply, so an interrupted run goes on where it stopped.
     """
-    wants = re.compile(rf"{re.escape(task.strip())}|\bread.?me\b", re.I)
 
-    def reply(request: Request) -> Assistant:
-        work = work_of(request, wants)
-        do = _next(work, request)
+    def __init__(self, task: str = DEMO_TASK, name: str = "demo") -> None:
+        self._name = name
+        self._wants = re.compile(rf"{re.escape(task.strip())}|\bread.?me\b", re.I)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
+        # A stream that never suspends could not be cancelled.
+        await asyncio.sleep(0)
+        reply = self._reply(request)
+        for word in re.findall(r"\S+\s*", reply.text):
+            yield Delta("text", word)
+        yield reply
+
+    def _reply(self, request: Request) -> Assistant:
+        work = work_of(request, self._wants)
+        if work.task:
+            do = decide(work, request)
+        else:
+            do = Do(f'I am the demo model and know one job. Ask me: "{DEMO_TASK}"')
         calls = [
             Call(f"demo_{number}", tool, arguments)
             for number, (tool, arguments) in enumerate(do.calls, work.calls_so_far + 1)
         ]
         stop: StopReason = "tool_calls" if calls else "end"
-        return Assistant((Text(do.text), *calls), stop=stop, model=name)
-
-    return ScriptedModel(reply, name, record=False)
+        return Assistant((Text(do.text), *calls), stop=stop, model=self._name)
 
 
-def _next(work: Work, request: Request) -> _Do:
-    if not work.task:
-        return _Do(f'I am the demo model and know one job. Ask me: "{DEMO_TASK}"')
-    offered = {schema.get("name") for schema in request.tools}
-    missing = [tool for tool in _NEEDED if tool not in offered]
-    if missing:
-        return _Do(f"I need the tools {', '.join(_NEEDED)} and was not given {', '.join(missing)}.")
-    tools = plan_tools(request)
-    if work.denied:
-        return _stopped(work, tools, f"`{work.denied.call.name}` was not allowed, so I stop here.")
-    first_plan = _plan(work, tools, 0)
-    if first_plan:
-        return _Do("I begin with a plan.", first_plan)
-    unlisted = [pattern for pattern in (_EVERYTHING, _PYTHON) if work.listing(pattern) is None]
-    if unlisted:
-        return _Do("First a look around.", tuple(("glob", {"pattern": pattern}) for pattern in unlisted))
-    failed = next((answer for answer in work.of("glob") if not answer.ok), None)
-    if failed:
-        return _stopped(work, tools, f"The files cannot be listed: {_line(failed.result.content)}")
-    layout = Layout(work.listing(_EVERYTHING) or (), work.listing(_PYTHON) or ())
-    return _with_layout(work, tools, layout)
-
-
-def _with_layout(work: Work, tools: PlanTools, layout: Layout) -> _Do:
-    there = layout.first("readme")
-    if there:
-        return _existing(work, tools, there)
-    targets = layout.targets()
-    if choose(targets, "") is None:
-        what = "no Python here but a set-up file or tests" if layout.python else "no Python in this directory"
-        done = _plan(work, tools, 1, (_LOOK,))
-        text = f"There is {what}. I only know how to describe Python projects, so I wrote nothing."
-        return _Do("That is a short list.", done) if done else _Do(text)
-    first = list(_unread(work, _first_files(layout, targets)))
-    if first:
-        return _Do("Now the metadata.", tuple(first))
-    project = _project(work, layout, targets)
-    reading = (*_plan(work, tools, 1), *_reading(work, project))
-    if reading:
-        return _Do(f"Next the modules of {project.title}.", reading)
-    if tools.read and not work.of(tools.read):
-        return _Do("Before I write, a look at the plan.", ((tools.read, {}),))
-    if not _wanted(work, tools):
-        return _Do(f'"{_WRITE.text}" was taken off the plan, so I wrote nothing.')
-    return _written(work, tools, project)
-
-
-def _written(work: Work, tools: PlanTools, project: Project) -> _Do:
-    text = render_readme(project)
-    writes = work.of("write_file")
-    if not writes:
-        return _Do(
-            "I know enough to write it.",
-            (*_plan(work, tools, 2), ("write_file", {"path": _TARGET, "content": text})),
-        )
-    if not writes[-1].ok:
-        return _stopped(work, tools, f"{_TARGET} was not written: {_line(writes[-1].result.content)}")
-    checking = (*_plan(work, tools, 3), *_unread(work, [_TARGET]))
-    if checking:
-        return _Do("Written. I read it back.", checking)
-    if work.file(_TARGET).strip() != str(writes[-1].argument("content")).strip():
-        return _stopped(
-            work, tools, f"{_TARGET} reads back differently from what I wrote. Please look at it."
-        )
-    done = _plan(work, tools, 4)
-    if done:
-        return _Do("It says what I meant to say.", done)
-    return _Do(_report(work, tools, project, text))
-
-
-def _report(work: Work, tools: PlanTools, project: Project, text: str) -> str:
-    lines, files = _count(len(text.splitlines()), "line"), _count(len(project.sources), "module")
-    source = f"its metadata and {files}" if project.metadata.name else files
-    said = f"{_TARGET} is written: {lines} about {project.title}, from {source}."
-    left = [text for text, status in _others(work, tools) if status != "completed"]
-    return f"{said} Still open, and not mine to do: {'; '.join(left)}." if left else said
-
-
-def _existing(work: Work, tools: PlanTools, path: str) -> _Do:
-    steps = (_LOOK, _READ_README)
-    reading = (*_plan(work, tools, 1, steps), *_unread(work, [path]))
-    if reading:
-        return _Do(f"There is a {path} already. I read it.", reading)
-    done = _plan(work, tools, 2, steps)
-    if done:
-        return _Do("That settles it.", done)
-    size = _count(len(work.file(path).splitlines()), "line")
-    return _Do(f"This project has a README already: {path} ({size}). I left it as it is and wrote nothing.")
-
-
-def _stopped(work: Work, tools: PlanTools, reason: str) -> _Do:
-    if work.reported:
-        return _Do("Nothing has changed since: I cannot finish this without you.")
-    done = max(len(work.of(tools.write)) - 1, 0)
-    left = "; ".join(step.text for step in _STEPS[done:])
-    return _Do(f"{reason} Open in the plan: {left}." if tools.write and work.of(tools.write) else reason)
-
-
-# --- the plan ---------------------------------------------------------------------------------------
-
-
-def _plan(
-    work: Work, tools: PlanTools, done: int, steps: tuple[Step, ...] = _STEPS
-) -> tuple[tuple[str, Any], ...]:
-    """The call that writes the plan with `done` steps completed; nothing if that write was made."""
-    if not tools.write or len(work.of(tools.write)) > done:
-        return ()
-    kept = [step for step in steps if _is_kept(work, tools, step)]
-    finished = sum(step in kept for step in steps[:done])
-    return ((tools.write, plan_arguments(tools.write, kept, finished, _others(work, tools))),)
-
-
-def _shown(work: Work, tools: PlanTools) -> list[tuple[str, Status]]:
-    """The plan as it was read back: a person may have changed it meanwhile."""
-    reads = [answer for answer in work.of(tools.read) if answer.ok] if tools.read else []
-    return todos_in(reads[-1].result.content, tools.write) if reads else []
-
-
-def _others(work: Work, tools: PlanTools) -> list[tuple[str, Status]]:
-    own = {step.text for step in _STEPS}
-    return [(text, status) for text, status in _shown(work, tools) if text not in own]
-
-
-def _is_kept(work: Work, tools: PlanTools, step: Step) -> bool:
-    shown = [text for text, _ in _shown(work, tools)]
-    return not shown or step.text in shown
-
-
-def _wanted(work: Work, tools: PlanTools) -> bool:
-    return _is_kept(work, tools, _WRITE)
-
-
-# --- what to read -----------------------------------------------------------------------------------
-
-
-def _unread(work: Work, paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    for path in dict.fromkeys(paths):
-        if not work.asked_for(path):
-            is_license = path.casefold().startswith(("licen", "copying"))
-            yield "read_file", {"path": path} | ({"limit": _LICENSE_LINES} if is_license else {})
-
-
-def _reading(work: Work, project: Project) -> Iterator[tuple[str, Any]]:
-    """What is unread, and the rest of the cut files that the package's own names come from."""
-    yield from _unread(work, _module_files(project))
-    for path in (project.target.files[name] for name in name_sources(project)):
-        for offset, limit in work.rest_of(path):
-            yield "read_file", {"path": path, "offset": offset, "limit": limit}
-
-
-def _first_files(layout: Layout, targets: tuple[Target, ...]) -> list[str]:
-    license_file = layout.first("license", "licence", "copying")
-    packages = [target.own for target in targets if target.is_package and target.own]
-    alone = [target.own for target in targets if not target.is_package]
-    return [
-        *layout.present((*MANIFESTS, *RUNNERS)),
-        *([license_file] if license_file else []),
-        *(packages[:3] or alone[:3]),
-    ]
-
-
-def _project(work: Work, layout: Layout, targets: tuple[Target, ...]) -> Project:
-    metadata = read_metadata({name: work.file(name) for name in layout.present(MANIFESTS)})
-    target = choose(targets, metadata.name) or targets[0]
-    sources = {
-        name: read_source(work.file(path), whole=work.is_whole(path))
-        for name, path in target.files.items()
-        if work.asked_for(path)
-    }
-    license_file = layout.first("license", "licence", "copying")
-    others = (*layout.present((*MANIFESTS, *RUNNERS)), license_file, *layout.tests[:1])
-    return Project(metadata, layout, target, sources, {path: work.file(path) for path in others if path})
-
-
-def _module_files(project: Project) -> list[str]:
-    """The modules that say most, no more than a few, and one file of tests."""
-    target = project.target
-    scripts = [at.partition(":")[0].strip() for _, at in project.metadata.scripts]
-    known = [name for name in target.files if name in project.sources]
-    names = dict.fromkeys((*known, *name_sources(project), *scripts, *target.public))
-    paths = [target.files[name] for name in names if name in target.files]
-    return [*paths[:_MAX_MODULES], *project.layout.tests[:1]]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _line(text: str) -> str:
-    return text.strip().partition("\n")[0].removeprefix("Error: ")[:200]
+def demo_model(task: str = DEMO_TASK, *, name: str = "demo") -> DemoModel:
+    """The demo model for a task in the caller's words."""
+    return DemoModel(task, name)

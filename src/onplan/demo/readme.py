@@ -47,10 +47,8 @@ def render_readme(project: Project) -> str:
 
 
 def _head(project: Project) -> str:
-    said = _sentence(_capital(project.metadata.description.partition("\n")[0])) or _sentence(
-        project.own.summary
-    )
-    return f"# {project.title}\n\n{said}".strip()
+    described = _capital(project.metadata.description.partition("\n")[0])
+    return f"# {project.title}\n\n{_sentence(described or project.own.summary)}".strip()
 
 
 def _capital(text: str) -> str:
@@ -117,8 +115,9 @@ def _module_line(project: Project, name: str, *, with_names: bool) -> str:
     source = project.sources[name]
     found = [item.name for item in errors_last(source.public)] or list(source.exported or ())
     names = [f"`{item}`" for item in found or [taken for taken, _ in imported(project, name)]]
-    more = f" and {_more(len(names) - 5, source.whole)}" if len(names) > 5 or not source.whole else ""
-    listed = ", ".join(names[:5]) + more
+    listed = ", ".join(names[:5])
+    if listed and (len(names) > 5 or not source.whole):
+        listed += f" and {_more(len(names) - 5, source.whole)}"
     if not source.summary:
         return f"- `{name}`: {listed}" if listed else ""
     return f"- `{name}`: {_sentence(source.summary)}" + (f" With {listed}." if listed and with_names else "")

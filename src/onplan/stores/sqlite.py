@@ -16,7 +16,6 @@ from onplan.protocols import Holder, Row, SessionInfo
 from onplan.stores.holder import is_alive
 from onplan.stores.lock import DirectoryLock
 from onplan.stores.rules import check_new_id, checked_facts, clean, not_found, out_of_turn, pick, taken
-from onplan.stores.salvage import salvage
 from onplan.stores.schema import LAST_SEQ, SEQ_BITS, Damaged, decode_text, establish, is_whole
 
 T = TypeVar("T")
@@ -288,6 +287,8 @@ class SqliteStore:
         return db
 
     def _repair(self) -> None:
+        from onplan.stores.salvage import salvage  # what it imports would cost every start some milliseconds
+
         damaged = self._inode
         self._disconnect()
         if not self._lock.be_alone(self._patience):

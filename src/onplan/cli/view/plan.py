@@ -1,0 +1,85 @@
+"""A plan as lines: each todo with its mark and what a revision did to it; what was dropped; the count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from onplan.cli.view.screen import Line, Span, Style
+from onplan.plan.ledger import Diff, key
+from onplan.plan.todo import Plan, Status, Todo
+
+_MARKS: Mapping[Status, tuple[str, Style]] = {
+    "pending": ("[ ]", "plain"),
+    "in_progress": ("[~]", "cyan"),
+    "completed": ("[x]", "dim"),
+}
+_SIGNS: Mapping[str, Style] = {"+": "green", ">": "cyan", "x": "green", "-": "red", "~": "yellow"}
+
+
+def plan_panel(plan: Plan, revision: int, diff: Diff = Diff(), author: str = "model") -> Iterator[Line]:
+    """The list with what changed in front: + added, > started, x finished, ~ otherwise, - dropped."""
+    by = " by you" if author == "user" else ""
+    yield (Span("plan", "bold"), Span(f" r{revision}{by} · {plan.done}/{len(plan)} done", "dim"))
+    signs = _signs(diff)
+    for todo in plan:
+        yield _todo_line(todo, signs.get(key(todo.content), " "))
+    for content in diff.dropped:
+        yield (Span(" - ", "red"), Span(f"dropped: {content}", "red"))
+    for content in diff.cleared:
+        yield (Span(" - ", "red"), Span(f"cleared: {content}", "dim"))
+    if not plan.todos:
+        yield (Span("   (empty)", "dim"),)
+
+
+def plan_lines(plan: Plan, revision: int) -> Iterator[Line]:
+    """The plan as it stands."""
+    if revision == 0:
+        yield (Span("no plan yet", "dim"),)
+        return
+    yield from plan_panel(plan, revision)
+
+
+def diff_lines(diff: Diff) -> Iterator[Line]:
+    """What changed, one line each."""
+    groups = (
+        ("+", "added", diff.added),
+        ("-", "dropped", diff.dropped),
+        ("-", "cleared", diff.cleared),
+        (">", "started", diff.started),
+        ("x", "finished", diff.finished),
+        ("~", "reopened", diff.reopened),
+        ("~", "paused", diff.paused),
+        ("~", "renamed", tuple(f"{old} → {new}" for old, new in diff.renamed)),
+    )
+    for sign, word, contents in groups:
+        for content in contents:
+            yield (Span(f" {sign} {word}: ", _SIGNS[sign]), content)
+
+
+def diff_summary(diff: Diff) -> str:
+    """`+4 >1`: the counts of a diff in a few characters."""
+    changed = len(diff.reopened) + len(diff.paused) + len(diff.renamed)
+    counts = (
+        ("+", len(diff.added)),
+        ("-", len(diff.dropped) + len(diff.cleared)),
+        (">", len(diff.started)),
+        ("x", len(diff.finished)),
+        ("~", changed),
+    )
+    return " ".join(f"{sign}{count}" for sign, count in counts if count) or "reordered"
+
+
+def _signs(diff: Diff) -> dict[str, str]:
+    """The most telling change of each todo, by the identity of its text."""
+    groups = (
+        ("~", (*diff.reopened, *diff.paused, *(new for _, new in diff.renamed))),
+        (">", diff.started),
+        ("+", diff.added),
+        ("x", diff.finished),
+    )
+    return {key(content): sign for sign, contents in groups for content in contents}
+
+
+def _todo_line(todo: Todo, sign: str) -> Line:
+    mark, style = _MARKS[todo.status]
+    return (Span(f" {sign} ", _SIGNS.get(sign, "plain")), Span(f"{mark} ", style), Span(todo.content, style))

@@ -1,0 +1,200 @@
+"""The only place that writes to a terminal, a pipe or a file: safe text, fitted, coloured where wanted."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TextIO, TypeAlias
+
+from onplan.plan.text import cells, fit, one_line, printable, visible
+
+Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
+
+_CODES: Mapping[Style, str] = {
+    "plain": "",
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
+# What JSON leaves as it is and a terminal may obey or hide: DEL, C1, bidi, format characters, tags.
+_unsafe_in_json = re.compile(
+    "[\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e"
+    "\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb"
+    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a line. Its text may come from anywhere: the screen makes it safe."""
+
+    text: str
+    style: Style = "plain"
+
+
+Line: TypeAlias = tuple[Span | str, ...]
+"""Spans, or plain strings."""
+
+
+class Screen:
+    """Writes lines to one stream. No character that was not meant gets out (I11).
+
+    `width`: the cells of a line on a terminal, `None` for a pipe or a file, which get everything whole.
+    A reader that went away is no error: what follows is dropped. Another failure is kept in `failure` and
+    does not raise either, so that a run is not lost with its display.
+    """
+
+    def __init__(self, stream: TextIO, *, width: int | None = None, colour: bool = False) -> None:
+        self.width = width
+        self.colour = colour
+        self.failure: OSError | None = None
+        self._stream = stream
+        self._gone = False
+        self._is_open = False
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.width is not None
+
+    def line(self, *spans: Span | str) -> None:
+        """One line, cut to the width."""
+        self._close()
+        self._write(self._drawn(spans) + "\n")
+
+    def lines(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            self.line(*line)
+
+    def begin(self, *spans: Span | str) -> None:
+        """The start of a line that `end` may complete; whatever comes in between begins a new one."""
+        self._close()
+        self._write(self._drawn(spans))
+        self._is_open = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last thing written was the start of a line."""
+        return self._is_open
+
+    def end(self, *spans: Span | str) -> None:
+        """The rest of the line that `begin` began."""
+        self._is_open = False
+        self._write(self._drawn(spans) + "\n")
+
+    def prompt(self, text: str) -> None:
+        """A question to which the person types the answer on the same line."""
+        self._close()
+        self._write(self._styled(Span(one_line(text), "bold")))
+
+    def text(self, text: str) -> None:
+        """Text of several lines as it is, control characters taken out."""
+        self._close()
+        if text:
+            self._write(printable(text).rstrip("\n") + "\n")
+
+    def judged(self, text: str, *, limit: int = 200) -> None:
+        """Text that a person must judge: every unseen character shown as an escape, nothing dropped.
+
+        Each line has a bar in front, so that no text can pose as a question of ours.
+        """
+        self._close()
+        lines = visible(text).split("\n")
+        for line in lines[:limit]:
+            self._write(f"  {self._styled(Span('│', 'dim'))} {line}\n")
+        if len(lines) > limit:
+            self._write(f"  {self._styled(Span('│', 'dim'))} … {len(lines) - limit} more lines\n")
+
+    def json(self, value: Any) -> None:
+        """One line of JSON, safe on a terminal and the same value for a parser."""
+        import msgspec
+
+        self._close()
+        body = msgspec.json.encode(value).decode("utf-8", "replace")
+        self._write(_unsafe_in_json.sub(_json_escape, body) + "\n")
+
+    def flush(self) -> None:
+        self._write("")
+
+    # --- inside ---
+
+    def _close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._write("\n")
+
+    def _drawn(self, spans: Iterable[Span | str]) -> str:
+        safe = (
+            Span(one_line(span)) if isinstance(span, str) else Span(one_line(span.text), span.style)
+            for span in spans
+        )
+        return "".join(self._styled(span) for span in fit_spans(safe, self.width))
+
+    def _styled(self, span: Span) -> str:
+        code = _CODES[span.style] if self.colour else ""
+        return f"\x1b[{code}m{span.text}\x1b[0m" if code and span.text else span.text
+
+    def _write(self, text: str) -> None:
+        if self._gone:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except BrokenPipeError:
+            self._gone = True
+        except OSError as error:
+            self._gone, self.failure = True, error
+
+
+def fit_spans(spans: Iterable[Span], width: int | None) -> list[Span]:
+    """The spans of a safe line that have room in `width` cells, the last one cut with `…`."""
+    if width is None:
+        return list(spans)
+    kept: list[Span] = []
+    whole = list(spans)
+    if sum(cells(span.text) for span in whole) <= width:
+        return whole
+    room = width
+    for span in whole:
+        size = cells(span.text)
+        if size >= room:
+            kept.append(Span(fit(span.text + "…" if size == room else span.text, room), span.style))
+            break
+        kept.append(span)
+        room -= size
+    return kept
+
+
+def screen_on(stream: TextIO, *, colour: bool = True) -> Screen:
+    """A screen on a standard stream: its width if it is a terminal, colours if these are welcome."""
+    utf8(stream)
+    if not stream.isatty():
+        return Screen(stream)
+    wanted = colour and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Screen(stream, width=_columns(stream), colour=wanted)
+
+
+def utf8(stream: TextIO) -> None:
+    """Make a standard stream speak UTF-8 whatever the locale says; what cannot be encoded is replaced."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", errors="replace")
+
+
+def _columns(stream: TextIO) -> int:
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and 0 < int(told) < 10_000:
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be")
+    return "".join(f"\\u{units[n] << 8 | units[n + 1]:04x}" for n in range(0, len(units), 2))

@@ -1,0 +1,73 @@
+"""A real agent run that goes on until it is killed: `python child.py STORE [SESSION]`.
+
+Before each request it tells its parent, one line each on standard output, what the model has been told so
+far: `session ID`, and `told REVISION STEP` for the newest accepted plan write in the conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from onplan.coding import coding_agent
+from onplan.messages import Call, ToolResult
+from onplan.models.scripted import ScriptedModel
+from onplan.parts import Limits
+from onplan.protocols import Request
+from onplan.stores.sqlite import SqliteStore
+
+
+def todos(step: int) -> dict[str, object]:
+    """A plan that names its own step, so that what is stored can be told from what was said."""
+    return {
+        "todos": [
+            {"content": f"step {step}", "status": "in_progress"},
+            {"content": f"after {step}", "status": "pending"},
+        ]
+    }
+
+
+def tell(*words: object) -> None:
+    print(*words, flush=True)
+
+
+class Script:
+    """Plan writes and work in turn, in batches of one to three calls, for ever."""
+
+    def __init__(self, first: int) -> None:
+        self._step = first
+
+    def __call__(self, request: Request) -> list[Call]:
+        for message in reversed(request.messages):
+            kept = (message.details or {}).get("plan") if isinstance(message, ToolResult) else None
+            if isinstance(kept, dict) and kept.get("type") == "written":
+                tell("told", kept["revision"], kept["todos"][0]["content"].removeprefix("step "))
+                break
+        self._step += 1
+        step = self._step
+        work = [
+            Call("", "bash", {"command": f"echo begin {step} >> journal; echo end {step} >> journal"}),
+            Call("", "write_file", {"path": f"file-{step}.txt", "content": f"{step}\n" * 50}),
+        ]
+        return [Call("", "write_todos", todos(step)), *work[: step % 3]]
+
+
+async def main(path: Path, session: str) -> None:
+    store = SqliteStore.open(path / "sessions.sqlite3")
+    workspace = path / "workspace"
+    workspace.mkdir(exist_ok=True)
+    agent = await coding_agent(
+        workspace,
+        model=ScriptedModel(Script(0)),
+        store=store,
+        auto=True,
+        resume=session,
+        limits=Limits(rounds=None),
+    )
+    tell("session", agent.session_id)
+    await agent.run("work until you are stopped")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""))
