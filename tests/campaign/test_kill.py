@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from campaign.campaign import campaign
+from campaign import campaign
 
 
 @pytest.mark.timeout(180)
