@@ -35,9 +35,9 @@ def open_memory(**options: Any) -> PlanMemory:
     return memory
 
 
-def due(memory: PlanMemory, rounds: int, **growth: int) -> list[int]:
+def due(memory: PlanMemory, rounds: int, *, messages: int = 2, tokens: int = 0) -> list[int]:
     """The rounds, from 1, after which a reminder came."""
-    return [n for n in range(1, rounds + 1) if memory.end_round(**growth)]
+    return [n for n in range(1, rounds + 1) if memory.end_round(messages=messages, tokens=tokens)]
 
 
 # --- rounds ----------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_a_resumed_count_goes_on() -> None:
 
 @pytest.mark.parametrize("quiet", [1, 2, 5])
 def test_with_an_open_plan_a_reminder_comes_within_one_round_of_its_time(quiet: int) -> None:
-    assert due(open_memory(reminder=ReminderPolicy((quiet,))), quiet + 1) == [quiet]
+    assert due(open_memory(reminder=ReminderPolicy((quiet, 99))), quiet + 1) == [quiet]
 
 
 def test_a_finished_plan_is_never_asked_for() -> None:
@@ -224,10 +224,10 @@ def test_a_todo_cannot_close_the_tag_of_a_reminder() -> None:
 # --- distance --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("growth", [{"messages": 31}, {"tokens": 8_001}])
-def test_a_plan_too_far_away_is_shown_at_once(growth: dict[str, int]) -> None:
+@pytest.mark.parametrize(("messages", "tokens"), [(31, 0), (0, 8_001)])
+def test_a_plan_too_far_away_is_shown_at_once(messages: int, tokens: int) -> None:
     memory = open_memory()
-    reminder = memory.end_round(**growth)
+    reminder = memory.end_round(messages=messages, tokens=tokens)
     assert reminder is not None
     assert (reminder.kind, reminder.recites, memory.distance) == ("distance", True, Distance())
 
@@ -254,7 +254,7 @@ def test_a_write_or_a_read_brings_the_plan_near() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"todos": None}, {"todos": [dict(zip(("content", "status"), OPEN[1]))]}]
+    "arguments", [{"todos": None}, {"todos": [{"content": "write tests", "status": "in_progress"}]}]
 )
 def test_a_write_that_shows_no_list_does_not_bring_it_near(arguments: dict[str, Any]) -> None:
     memory = PlanMemory()
