@@ -15,8 +15,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"onplan {__version__}\n")
         return 0
-    from onplan.cli.main import run
-
+    try:
+        from onplan.cli.main import run
+    except KeyboardInterrupt:
+        return 130
     return run(arguments)
 
 

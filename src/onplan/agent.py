@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
-from onplan.errors import OnplanError, PlanError
+from onplan.cancellation import finished, unbroken
+from onplan.errors import OnplanError
 from onplan.events import (
     RECORD_VERSION,
     EndReason,
@@ -18,7 +20,7 @@ from onplan.events import (
     TurnEnded,
     Warned,
 )
-from onplan.hooks import Hooks, PlanChange, Turn, Veto, View, consult
+from onplan.hooks import Hooks, ModelHook, PlanChange, Turn, Veto, View, consult
 from onplan.loop import Limits, Parts, run
 from onplan.messages import Assistant, Message, Usage, User
 from onplan.plan.settings import Settings
@@ -80,16 +82,16 @@ class Agent:
         session: Session,
         planning: Planning,
         parts: Parts,
+        relay: _Relay,
         closers: Sequence[Closer],
     ) -> None:
         self._session = session
         self._planning = planning
         self._parts = parts
         self._closers = closers
-        self._listeners: list[Callable[[Event], None]] = []
+        self._relay = relay
         self._turn: asyncio.Task[TurnEnded] | None = None
-        self._interrupting = False
-        self._last_text = ""
+        self._closed = False
 
     @classmethod
     async def start(
@@ -120,11 +122,24 @@ class Agent:
         own_hooks = hooks or Hooks()
         planner = Planning(planning, judge=_judge(own_hooks, relay.emit), changed=relay.emit)
         folds = (planner.fold, relay.fold)
+        own_tools = tuple(tools)
+
+        def offered() -> Toolset:
+            """The plan's tools, as the session has them, and the others."""
+            return Toolset((*planner.tools(), *own_tools), {"state": state, **(inject or {})})
+
+        def state(_: object) -> dict[str, Any]:
+            return _copied(session.messages, planner.plan)
+
         if resume:
             session = await Session.resume(store, holder, resume, folds=folds)
-            toolset = _toolset(planner, tools, inject, lambda: session.messages)
+            try:
+                toolset = offered()
+            except BaseException:
+                await session.release()
+                raise
         else:
-            toolset = _toolset(planner, tools, inject, lambda: session.messages)
+            toolset = offered()
             text = "\n\n".join(part for part in (instructions, _planning_text(planner)) if part)
             started = SessionStarted(
                 new_id(),
@@ -138,43 +153,41 @@ class Agent:
             session = await Session.create(store, holder, started, folds=folds)
         relay.live = True
         planner.go_live()
-        agent = cls(session, planner, Parts(model, toolset, session, relay.emit), closers)
-        plan_hooks = planner.hooks()
-        inbox = Hooks(before_model=(agent._serve_inbox,))
-        ordered = (
-            inbox
-            + Hooks(before_tool=plan_hooks.before_tool)
-            + own_hooks
-            + replace(plan_hooks, before_tool=())
-        )
-        agent._parts = replace(agent._parts, hooks=ordered, limits=limits or Limits())
-        agent._listeners = relay.listeners
+        parts = Parts(model, toolset, session, relay.emit, limits=limits or Limits())
+        agent = cls(session, planner, parts, relay, closers)
+        agent._parts = replace(parts, hooks=_ordered(agent._serve_inbox, own_hooks, planner.hooks()))
         return agent
 
     # --- turns ---
 
     async def run(self, text: str) -> Result:
-        """One turn. Never raises for a failing model, tool, hook or store: the result's `reason` says so."""
+        """One turn. Never raises for a failing model, tool, hook or store: the result's `reason` says so.
+
+        `interrupt()`, or a `KeyboardInterrupt` inside of the turn, makes it return with reason
+        `interrupted`. Cancelling the task that waits here interrupts the turn too and is passed on: the
+        log is whole when `CancelledError` comes out. Raises `OnplanError` while another turn is running.
+        """
         if self._turn is not None:
             raise OnplanError("a turn is running already: wait for it, or interrupt it")
-        self._interrupting = False
+        current = asyncio.current_task()
+        before = current.cancelling() if current else 0
+        self._relay.ended = None
         self._turn = asyncio.create_task(run(self._parts, User(text)))
         try:
             ended = await self._turn
         except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if not self._interrupting or (current is not None and current.cancelling()):
-                raise
-            ended = TurnEnded("interrupted")
+            ended = self._relay.ended or TurnEnded("interrupted")
         finally:
             self._turn = None
-        await self._describe(ended)
+        await finished(self._describe(ended))
+        if current is not None and current.cancelling() > before:
+            raise asyncio.CancelledError
         return self._result(ended)
 
     async def stream(self, text: str) -> AsyncIterator[Event]:
         """One turn as events, in order; the last is its `TurnEnded`. Leaving early interrupts the turn."""
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._listeners.append(queue.put_nowait)
+        self._relay.listeners.append(queue.put_nowait)
         turn = asyncio.create_task(self.run(text))
         turn.add_done_callback(lambda _: queue.put_nowait(None))
         try:
@@ -182,18 +195,14 @@ class Agent:
                 yield event
             await turn
         finally:
-            self._listeners.remove(queue.put_nowait)
+            self._relay.listeners.remove(queue.put_nowait)
             if not turn.done():
-                self.interrupt()
-                await turn
+                turn.cancel()
+                await unbroken(_settled(turn))
 
     def interrupt(self) -> bool:
         """End the running turn: every outstanding call gets its result. `False` if none is running."""
-        if self._turn is None:
-            return False
-        self._interrupting = True
-        self._turn.cancel()
-        return True
+        return self._turn is not None and self._turn.cancel()
 
     # --- the plan, for people ---
 
@@ -248,21 +257,26 @@ class Agent:
         return self._parts.model
 
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Call `listener` with every event from now on. It must not raise or block."""
-        self._listeners.append(listener)
+        """Call `listener` with every event from now on. It must not block; one that raises is let go."""
+        self._relay.listeners.append(listener)
 
     async def close(self, reason: str = "closed") -> None:
-        """End a running turn, log the end, let go of the session and of what the tools hold."""
-        turn = self._turn
-        if self.interrupt() and turn is not None:
-            await asyncio.wait([turn])
+        """End a running turn, log the end, let go of the session and of what the tools hold.
+
+        What fails on the way is a warning: nothing that was logged is lost. A second call does nothing.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        if self._turn is not None and self.interrupt():
+            await _settled(self._turn)
         hooks = self._parts.hooks.session_end
-        await consult(hooks, View(self._session.messages, Turn()), warn=self._parts.emit)
-        try:
-            await self._session.close(reason)
-        finally:
-            for closer in self._closers:
+        await consult(hooks, View(self._session.messages, Turn()), warn=self._relay.emit, known=())
+        for closer in (lambda: self._session.close(reason), *self._closers):
+            try:
                 await closer()
+            except Exception as error:  # noqa: BLE001 - the others are still to be closed (I7)
+                self._relay.emit(Warned(f"closing failed: {error}"))
 
     async def __aenter__(self) -> Self:
         return self
@@ -289,7 +303,7 @@ class Agent:
                     self._parts.emit(
                         Warned(f"a request that onplan does not know was left out: {other[:40]!r}")
                     )
-        except PlanError as error:
+        except OnplanError as error:  # the other requests are still to be served
             self._parts.emit(Warned(f"a change of the plan from outside was refused: {error}"))
 
     async def _describe(self, ended: TurnEnded) -> None:
@@ -324,28 +338,37 @@ class _Relay:
     def __init__(self, listeners: list[Callable[[Event], None]]) -> None:
         self.listeners = listeners
         self.live = False
+        self.ended: TurnEnded | None = None
 
     def fold(self, record: Record) -> None:
         if self.live:
             self.emit(record)
 
     def emit(self, event: Event) -> None:
+        """A listener that raises, a closed terminal say, is let go: it must not stop the turn (I7)."""
+        if isinstance(event, TurnEnded):
+            self.ended = event
         for listener in tuple(self.listeners):
-            listener(event)
+            try:
+                listener(event)
+            except Exception as error:  # noqa: BLE001 - see above
+                self.listeners.remove(listener)
+                self.emit(Warned(f"a listener failed and is not told more: {type(error).__name__}: {error}"))
 
 
-def _toolset(
-    planner: Planning,
-    tools: Iterable[Tool],
-    inject: Mapping[str, Provider] | None,
-    messages: Callable[[], Sequence[Message]],
-) -> Toolset:
-    """The plan's tools and the others. `state` is offered to tools that ask for it: a copy each time."""
+def _ordered(inbox: ModelHook, own: Hooks, planning: Hooks) -> Hooks:
+    """Edits from outside come first, a demand for a plan before anybody is asked, the plan's word last."""
+    first = Hooks(before_model=(inbox,), before_tool=planning.before_tool)
+    return first + own + replace(planning, before_tool=())
 
-    def state(_: object) -> dict[str, Any]:
-        return {"messages": list(messages()), "todos": planner.plan.to_json()}
 
-    return Toolset((*planner.tools(), *tools), {"state": state, **(inject or {})})
+def _copied(messages: Sequence[Message], plan: Plan) -> dict[str, Any]:
+    """What tools get that ask for `state`: copies to the bottom, so that a change of them changes nothing."""
+    return {"messages": copy.deepcopy(list(messages)), "todos": plan.to_json()}
+
+
+async def _settled(turn: asyncio.Task[Any]) -> None:
+    await asyncio.wait([turn])
 
 
 def _planning_text(planner: Planning) -> str:
@@ -360,8 +383,8 @@ def _judge(
         return None
 
     async def judge(change: PlanChange) -> str | None:
-        answers = await consult(hooks.plan_change, change, warn=warn)
-        return next((answer.reason for answer in answers if isinstance(answer, Veto)), None)
+        vetoes = await consult(hooks.plan_change, change, warn=warn, known=(Veto,))
+        return vetoes[0].reason if vetoes else None
 
     return judge
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Protocol
 
 from onplan.errors import ConfigError, PlanError
 from onplan.parts import Limits
@@ -16,24 +16,30 @@ if TYPE_CHECKING:
     from onplan.protocols import Model
     from onplan.stores.sqlite import SqliteStore
 
-OutputFormat = Literal["text", "json", "stream-json"]
-
 DEMO = "demo"
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(Protocol):
     """What was said on the command line; empty or `None` where nothing was."""
 
-    model: str = ""
-    auto: bool = False
-    dialect: str = ""
-    preset: str = ""
-    plan: str = ""
-    max_rounds: int | None = None
-    max_tokens: int | None = None
-    resume: str = ""
-    cwd: str = ""
+    @property
+    def model(self) -> str: ...
+    @property
+    def auto(self) -> bool: ...
+    @property
+    def dialect(self) -> str: ...
+    @property
+    def preset(self) -> str: ...
+    @property
+    def plan(self) -> str: ...
+    @property
+    def max_rounds(self) -> int | None: ...
+    @property
+    def max_tokens(self) -> int | None: ...
+    @property
+    def resume(self) -> str: ...
+    @property
+    def cwd(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ def _planning(flags: Flags, model: str) -> Settings:
 
 def trained_on(model: str) -> str:
     """The dialect that a model's family was trained on, as far as its name tells; else our own."""
+    if model.startswith("script:"):
+        return "write_todos"
     name = model.rpartition("/")[2].rpartition(":")[2].casefold()
     if "claude" in name:
         return "TodoWrite"
@@ -96,7 +104,7 @@ def _directory(flags: Flags) -> Path | None:
         path = Path(flags.cwd).expanduser()
         if not path.is_dir():
             raise ConfigError(f"{flags.cwd} is not a directory: give --cwd one that exists")
-        return path
+        return path.absolute()
     return None if flags.resume else here()
 
 
@@ -105,7 +113,7 @@ def here() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise ConfigError("the current directory no longer exists: change to another, or give --cwd") from None
+        raise ConfigError("the current directory is gone: change to another, or give --cwd") from None
 
 
 # --- models -----------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ EndReason: TypeAlias = Literal[
     "model_error",
     "store_error",
     "interrupted",  # the person, or a signal
-    "blocked",  # a hook did not let the message through; nothing was sent or logged
+    "blocked",  # a hook did not let the message through, and nothing was sent or logged; or it ended the turn
 ]
 
 
@@ -67,12 +67,17 @@ class PlanEdited(msgspec.Struct, frozen=True, tag="edited"):
 
 
 class Decided(msgspec.Struct, frozen=True, tag="decided", omit_defaults=True):
-    """A verdict on a call: what was decided, by whom or what, and why."""
+    """A verdict on a call: what was decided, by whom or what, and why.
+
+    `rule`: the rule that decided, in words. `arguments`: what ran, where a hook changed it; else `None`.
+    """
 
     call_id: str
     verdict: Literal["allow", "deny"]
     by: str
     reason: str = ""
+    rule: str = ""
+    arguments: Any = None
 
 
 class Resumed(msgspec.Struct, frozen=True, tag="resumed"):
@@ -155,12 +160,41 @@ Event: TypeAlias = Record | Live
 RECORD_VERSION = 1
 """Version of the record format that `SessionStarted` carries. Readers keep reading all older ones."""
 
+_DEEPEST = 100
+
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
 def encode_record(record: Record) -> bytes:
-    return _encoder.encode(record)
+    """JSON. What JSON cannot say is replaced, never refused: lone surrogates, a tool's own objects in
+    `details`, nesting beyond any sense. So no model, tool or file name can make a log unwritable."""
+    try:
+        return _encoder.encode(record)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _encoder.encode(_plain(record, _DEEPEST))
+
+
+def _plain(value: Any, depth: int) -> Any:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case _ if depth == 0:
+            return "…"
+        case msgspec.Struct():
+            config = value.__struct_config__
+            tag = {config.tag_field: config.tag} if config.tag_field else {}
+            fields = {name: _plain(getattr(value, name), depth - 1) for name in value.__struct_fields__}
+            return {**tag, **fields}
+        case dict():
+            items = cast("dict[Any, Any]", value).items()
+            return {_plain(str(key), 1): _plain(item, depth - 1) for key, item in items}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item, depth - 1) for item in cast("list[Any]", value)]
+        case _:
+            return _plain(repr(value), 1)
 
 
 def decode_record(body: bytes) -> Record:

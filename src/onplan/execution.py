@@ -3,51 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from onplan.cancellation import INTERRUPTS, finished, is_cancelled, raise_if_cancelled
 from onplan.errors import StoreError
-from onplan.events import Decided, Record, ToolProgress, ToolStarted, Warned
-from onplan.hooks import Allow, Deny, Replace, Rewrite, Skip, Turn, View, consult_one
+from onplan.events import Decided, ToolProgress, ToolStarted, Warned
+from onplan.hooks import (
+    Allow,
+    Ask,
+    Deny,
+    Replace,
+    Rewrite,
+    Skip,
+    Turn,
+    View,
+    consult_one,
+    settled,
+)
 from onplan.messages import Call, Note, ToolResult
 from onplan.parts import Parts
-from onplan.toolset import Ctx, Tool, ToolOutput, Toolset
+from onplan.toolset import Ctx, Tool, ToolOutput
 
 
 async def execute(parts: Parts, calls: Sequence[Call], turn: Turn | None = None) -> list[ToolResult]:
     """Exactly one result for each call, in call order, each in the log before the next call runs (I1).
 
-    Neighbours whose tools are declared safe for it run side by side. On cancellation the calls without
-    result get theirs (interrupted, or not executed) before the cancellation is passed on.
+    Neighbours whose tools are declared safe for it run side by side. On cancellation, and when the log
+    fails, the calls without result get theirs (interrupted, or not executed) before that is passed on.
     """
     batch = _Batch(parts, parts.view(turn or Turn()))
     try:
-        for group in _groups(calls, parts.toolset):
-            await batch.run(group)
-    except asyncio.CancelledError as error:
-        await finish(parts, batch.interrupt(calls, error))
+        await batch.run(calls)
+    except INTERRUPTS:
+        await finish(parts, batch.interrupt(calls, "by the user"))
+        raise
+    except StoreError:
+        await finish(parts, batch.interrupt(calls, "because the session log failed"))
         raise
     if batch.notes:
         await parts.log.append(*batch.notes)
     return batch.results
-
-
-def _groups(calls: Sequence[Call], toolset: Toolset) -> Iterator[list[Call]]:
-    """Runs of neighbours that may go side by side; every other call by itself."""
-    group: list[Call] = []
-    for call in calls:
-        tool = toolset.find(call.name)
-        if tool is not None and tool.parallel:
-            group.append(call)
-            continue
-        if group:
-            yield group
-        group = []
-        yield [call]
-    if group:
-        yield group
 
 
 class _Batch:
@@ -56,102 +55,154 @@ class _Batch:
     def __init__(self, parts: Parts, view: View) -> None:
         self._parts = parts
         self._view = view
-        self._ready: dict[str, ToolResult] = {}
+        self._task = asyncio.current_task()
+        self._group: list[Call] = []  # may run, side by side
+        self._decided: list[Decided] = []  # not in the log yet
         self._started: set[str] = set()
+        self._ready: dict[str, ToolResult] = {}
+        self._said: dict[str, list[Note]] = {}
         self.results: list[ToolResult] = []
         self.notes: list[Note] = []
 
-    async def run(self, group: list[Call]) -> None:
-        chosen: list[Call] = []
-        decided: list[Record] = []
-        for call in group:
-            allowed = await self._decide(call, decided)
-            if allowed is not None:
-                chosen.append(allowed)
-        started = [ToolStarted(call.id) for call in chosen]
-        if decided or started:
-            await self._parts.log.append(*decided, *started)
-        self._started.update(call.id for call in chosen)
-        if len(chosen) == 1:
-            await self._call(chosen[0])
-        elif chosen:
+    async def run(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            tool = self._parts.toolset.find(call.name)
+            alone = tool is None or not tool.parallel
+            if alone:
+                await self._run_group()
+            await self._admit(call, tool)
+            if alone:
+                await self._run_group()
+        await self._run_group()
+
+    async def interrupt(self, calls: Sequence[Call], by: str) -> None:
+        """Give every call without result the one it deserves."""
+        if self._decided:
+            await self._parts.log.append(*self._decided)
+        answered = {result.call_id for result in self.results}
+        for call in calls:
+            if call.id not in answered:
+                done = self._ready.get(call.id)
+                await self._log(done or interrupted_result(call, started=call.id in self._started, by=by))
+        if self.notes:
+            await self._parts.log.append(*self.notes)
+
+    # --- before a call ---
+
+    async def _admit(self, call: Call, tool: Tool | None) -> None:
+        """Put the call into the group; or log the result that it has because it does not run."""
+        await raise_if_cancelled()
+        # The toolset answers an unknown tool with the names there are: nothing to decide.
+        verdict = call if tool is None else await self._decide(call, tool)
+        if isinstance(verdict, Call):
+            self._group.append(verdict)
+            return
+        self._ready[call.id] = verdict
+        await self._run_group()
+        await self._log(verdict)
+
+    async def _decide(self, call: Call, tool: Tool) -> Call | ToolResult:
+        """The call as it is to run, or the result that it has because it does not. Every hook is heard, and
+        each knows what those before it said: no permission jumps over an objection."""
+        known = (Allow, Ask, Deny, Rewrite, Skip, Note)
+        decided: tuple[Allow | Ask | Deny, ...] = ()
+        sent = call
+        for hook in self._parts.hooks.before_tool:
+            view = replace(self._view, decided=decided)
+            for decision in await consult_one(hook, call, tool, view, warn=self._parts.emit, known=known):
+                match decision:
+                    case Skip(content=content, details=details):
+                        return ToolResult(call.id, call.name, content, "not_executed", details)
+                    case Rewrite(arguments=arguments):
+                        call = Call(call.id, call.name, arguments)
+                        # A permission was for the arguments as they were.
+                        decided = tuple(one for one in decided if not isinstance(one, Allow))
+                    case Note():
+                        self._said.setdefault(call.id, []).append(decision)
+                    case _:
+                        decided = (*decided, decision)
+        return self._verdict(call, settled(decided), rewritten=call is not sent)
+
+    def _verdict(self, call: Call, verdict: Allow | Deny | None, *, rewritten: bool) -> Call | ToolResult:
+        ran = call.arguments if rewritten else None
+        match verdict:
+            case None:
+                return call
+            case Allow(by=by, reason=reason, rule=rule):
+                self._decided.append(Decided(call.id, "allow", by, reason, rule, ran))
+                return call
+            case Deny(reason=reason, by=by, nobody=nobody, rule=rule):
+                self._decided.append(Decided(call.id, "deny", by, reason, rule, ran))
+                details = {"denied": by, "nobody": True} if nobody else {"denied": by}
+                return ToolResult(call.id, call.name, f"Error: not run: {reason}", "denied", details)
+
+    # --- the calls ---
+
+    async def _run_group(self) -> None:
+        group, self._group = self._group, []
+        if self._decided or group:
+            await self._parts.log.append(*self._decided, *(ToolStarted(call.id) for call in group))
+            self._decided.clear()
+        await raise_if_cancelled()
+        self._started.update(call.id for call in group)
+        if len(group) == 1:
+            await self._call(group[0])
+        elif group:
             async with asyncio.TaskGroup() as tasks:
-                for call in chosen:
+                for call in group:
                     tasks.create_task(self._call(call))
         for call in group:
-            await self._log(self._ready.pop(call.id))
-
-    async def _decide(self, call: Call, decided: list[Record]) -> Call | None:
-        """The call to run, or `None` once its result is ready because it does not run."""
-        tool = self._parts.toolset.find(call.name)
-        if tool is None:
-            return call  # the toolset answers it with the names there are
-        for hook in self._parts.hooks.before_tool:
-            match await consult_one(hook, call, tool, self._view, warn=self._parts.emit):
-                case Allow(by=by, reason=reason):
-                    decided.append(Decided(call.id, "allow", by, reason))
-                    return call
-                case Deny(reason=reason, by=by, nobody=nobody):
-                    decided.append(Decided(call.id, "deny", by, reason))
-                    details = {"denied": by, "nobody": True} if nobody else {"denied": by}
-                    text = f"Error: not run: {reason}"
-                    self._ready[call.id] = ToolResult(call.id, call.name, text, "denied", details)
-                    return None
-                case Skip(content=content, details=details):
-                    self._ready[call.id] = ToolResult(call.id, call.name, content, "not_executed", details)
-                    return None
-                case Rewrite(arguments=arguments):
-                    call = Call(call.id, call.name, arguments)
-                case _:
-                    pass
-        return call
+            await self._log(self._ready[call.id])
 
     async def _call(self, call: Call) -> None:
+        try:
+            await self._answer(call)
+        except asyncio.CancelledError as error:
+            self._ready.setdefault(call.id, interrupted_result(call, started=True, error=error))
+            raise
+        except KeyboardInterrupt as error:
+            self._ready.setdefault(call.id, interrupted_result(call, started=True, error=error))
+            if self._task is not None:
+                self._task.cancel()
+            raise asyncio.CancelledError from None
+
+    async def _answer(self, call: Call) -> None:
+        result = _result(call, self._parts.toolset.find(call.name), await self._output(call))
+        self._ready[call.id] = result
+        for hook in self._parts.hooks.after_tool:
+            known = (Replace, Note)
+            for decision in await consult_one(
+                hook, call, result, self._view, warn=self._parts.emit, known=known
+            ):
+                match decision:
+                    case Replace(content=content):
+                        result = msgspec.structs.replace(result, content=content)
+                        self._ready[call.id] = result
+                    case note:
+                        self._said.setdefault(call.id, []).append(note)
+
+    async def _output(self, call: Call) -> ToolOutput:
         def progress(text: str) -> None:
             self._parts.emit(ToolProgress(call.id, text))
 
-        tool = self._parts.toolset.find(call.name)
         try:
-            output = await self._parts.toolset.call(call, Ctx(call.id, progress))
+            return await self._parts.toolset.call(call, Ctx(call.id, progress))
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+            if is_cancelled():
                 raise
-            output = ToolOutput(f"Error: {call.name} gave up by itself", is_error=True)
-        result = _result(call, tool, output)
-        for hook in self._parts.hooks.after_tool:
-            match await consult_one(hook, call, result, self._view, warn=self._parts.emit):
-                case Replace(content=content):
-                    result = msgspec.structs.replace(result, content=content)
-                case Note() as note:
-                    self.notes.append(note)
-                case _:
-                    pass
-        self._ready[call.id] = result
+            return ToolOutput(f"Error: {call.name} gave up by itself", is_error=True)
 
     async def _log(self, result: ToolResult) -> None:
         try:
             await self._parts.log.append(result)
         except StoreError as error:
             # the result was not kept, so what it says did not happen for the plan: say that instead
-            result = ToolResult(
-                result.call_id,
-                result.name,
-                f"Error: the result could not be saved ({error}). A plan write did not take effect.",
-                "error",
-            )
+            text = f"Error: the result could not be saved ({error}). A plan write did not take effect."
+            result = ToolResult(result.call_id, result.name, text, "error")
             await self._parts.log.append(result)
             self._parts.emit(Warned(f"the result of {result.name} could not be saved: {error}"))
         self.results.append(result)
-
-    async def interrupt(self, calls: Sequence[Call], error: asyncio.CancelledError) -> None:
-        """Give every call without result the one it deserves."""
-        answered = {result.call_id for result in self.results}
-        for call in calls:
-            if call.id not in answered:
-                done = self._ready.get(call.id)
-                running = call.id in self._started
-                await self._log(done or interrupted_result(call, started=running, error=error))
+        self.notes += self._said.pop(result.call_id, [])
 
 
 def _result(call: Call, tool: Tool | None, output: ToolOutput) -> ToolResult:
@@ -184,13 +235,7 @@ def interrupted_result(
 
 async def finish(parts: Parts, work: Coroutine[Any, Any, object]) -> None:
     """Do `work` to its end although this task is being cancelled; a store that fails becomes a warning."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            continue
-        except StoreError:
-            break
-    if error := task.exception():
+    try:
+        await finished(work)
+    except StoreError as error:
         parts.emit(Warned(f"the end of the turn could not be saved: {error}"))

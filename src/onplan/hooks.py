@@ -1,17 +1,20 @@
 """Hooks: ordered lists of plain functions that look at a run and return decisions; they keep no state.
 
-Each may be sync or async and may return `None` for no opinion. One that raises becomes a warning and
-counts as `None`: a hook never ends a run by accident.
+Each may be sync or async and may return `None` for no opinion, or several decisions as a tuple. A `Warned`
+among them is shown to the person. One that raises, or answers what its event does not know, becomes a
+warning and counts as `None`: a hook never ends a run by accident.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
+from onplan.cancellation import is_cancelled
 from onplan.events import EndReason, Event, Warned
 from onplan.messages import Assistant, Call, Message, Note, ToolResult, Usage
 from onplan.toolset import Tool
@@ -39,10 +42,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The run as a hook sees it. `messages` is a view: read it, never change or keep it."""
+    """The run as a hook sees it. `messages` is a view: read it, never change or keep it.
+
+    `decided`: of `before_tool`, what the hooks before this one said of the call, in order.
+    """
 
     messages: Sequence[Message]
     turn: Turn
+    decided: tuple[Allow | Ask | Deny, ...] = ()
 
 
 # --- decisions --------------------------------------------------------------------------------------
@@ -57,19 +64,31 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Of `before_tool`: run it. `by` names who or what decided, for the audit."""
+    """Of `before_tool`: run it, unless a later hook objects. `by` names who or what decided, `rule` the rule
+    that did, for the audit."""
 
     by: str
     reason: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Of `before_tool`: a person is to say. Where no later hook asks one, the call is denied."""
+
+    reason: str
+    by: str = "hook"
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Of `before_tool`: do not run it; the model reads `reason`. `nobody`: for want of a person."""
+    """Of `before_tool`: do not run it; the model reads `reason`. `nobody`: for want of a person. `rule`: as
+    of `Allow`."""
 
     reason: str
     by: str = "hook"
     nobody: bool = False
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +122,11 @@ class EndTurn:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Of `stop`: do not end, send this and go on. Honoured while the turn has continuations left."""
+    """Of `stop`: do not end, send this and go on. Honoured while the turn has continuations left;
+    `otherwise` is why the turn ends when it has none."""
 
     note: Note
+    otherwise: EndReason = "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +163,7 @@ class Hooks:
     session_start   Note: sent along with the first user message
     user_prompt     Note: sent behind the message; Block
     before_model    Note: sent at the end of the request
-    before_tool     Allow, Deny, Rewrite, Skip; the first Allow, Deny or Skip decides
+    before_tool     Allow, Ask, Deny, Rewrite; Note: sent behind the results; Skip, which decides at once
     after_tool      Note: sent behind the results of the round; Replace
     after_round     Note: sent behind the results; EndTurn
     plan_change     Veto
@@ -169,23 +190,70 @@ class Hooks:
 
 
 async def consult(
-    hooks: Sequence[Callable[..., Any]], *args: Any, warn: Callable[[Event], None]
+    hooks: Sequence[Callable[..., Any]],
+    *args: Any,
+    warn: Callable[[Event], None],
+    known: tuple[type, ...] | None = None,
 ) -> list[Any]:
-    """What each hook answers, in order, `None` left out. Cancellation passes through."""
+    """What each hook answers, in order, `None` left out. `known`: the decisions that the event takes.
+
+    Cancellation passes through.
+    """
     answers: list[Any] = []
     for hook in hooks:
-        answer = await consult_one(hook, *args, warn=warn)
-        if answer is not None:
-            answers.append(answer)
+        answers += await consult_one(hook, *args, warn=warn, known=known)
     return answers
 
 
-async def consult_one(hook: Callable[..., Any], *args: Any, warn: Callable[[Event], None]) -> Any:
-    """What one hook answers; `None`, and a warning, if it fails."""
+async def consult_one(
+    hook: Callable[..., Any],
+    *args: Any,
+    warn: Callable[[Event], None],
+    known: tuple[type, ...] | None = None,
+) -> tuple[Any, ...]:
+    """What one hook answers; nothing, and a warning, if it fails or answers what is not `known`."""
+    name = getattr(hook, "__qualname__", type(hook).__name__)
     try:
         answer = hook(*args)
-        return await answer if inspect.isawaitable(answer) else answer
+        answer = await answer if inspect.isawaitable(answer) else answer
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        warn(Warned(f"hook {name} gave up by itself and was skipped"))
+        return ()
     except Exception as error:  # noqa: BLE001 - a failing hook warns and lets pass (I7)
-        name = getattr(hook, "__qualname__", type(hook).__name__)
         warn(Warned(f"hook {name} failed and was skipped: {type(error).__name__}: {error}"))
-        return None
+        return ()
+    answers = cast("tuple[Any, ...]", answer) if isinstance(answer, tuple) else (answer,)
+    return tuple(one for one in answers if _counts(one, name, warn, known))
+
+
+def _counts(answer: Any, name: str, warn: Callable[[Event], None], known: tuple[type, ...] | None) -> bool:
+    """Whether an answer is a decision that the event takes; what the person is to read is told here."""
+    if isinstance(answer, Warned):
+        warn(answer)
+        return False
+    if answer is None:
+        return False
+    if known is None or isinstance(answer, known):
+        return True
+    may = ", ".join(kind.__name__ for kind in known) or "nothing"
+    warn(
+        Warned(f"hook {name} answered {type(answer).__name__} and was skipped: it may answer {may}, or None")
+    )
+    return False
+
+
+def settled(decided: Sequence[Allow | Ask | Deny]) -> Allow | Deny | None:
+    """What the decisions on one call come to: a denial counts wherever it stands, the last one if there are
+    several; else the last word, where a question that nobody took up is a denial for want of a person."""
+    denials = [decision for decision in decided if isinstance(decision, Deny)]
+    if denials:
+        return denials[-1]
+    match decided[-1] if decided else None:
+        case Ask(reason=reason, by=by):
+            return Deny(
+                f"a person would have to say yes ({reason or by}), and nothing here asks one", by, True
+            )
+        case Deny() | Allow() | None as word:
+            return word

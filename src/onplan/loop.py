@@ -7,18 +7,28 @@ appended to the log first and told outside second; product features hang on hook
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 import msgspec
 
+from onplan.cancellation import INTERRUPTS, is_cancelled, raise_if_cancelled, unbroken
 from onplan.errors import ModelError, StoreError
-from onplan.events import EndReason, RequestStarted, TextDelta, ThinkingDelta, TurnEnded, Warned
+from onplan.events import (
+    EndReason,
+    RequestStarted,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    Warned,
+    encode_record,
+)
 from onplan.execution import execute, finish
-from onplan.hooks import Block, Continue, EndTurn, Turn, consult
-from onplan.messages import Assistant, Call, Message, Note, Part, Text, Thinking, ToolResult, User
+from onplan.hooks import Block, Continue, EndTurn, Turn, consult, consult_one
+from onplan.messages import Assistant, Call, Message, Note, Part, Text, ToolResult, User
 from onplan.parts import Limits, Log, Parts
 from onplan.protocols import Delta, Request
 
@@ -32,40 +42,51 @@ async def run(parts: Parts, user: User) -> TurnEnded:
     """One turn: from a user message to the reply that calls no tool, or to whatever ends it (I9).
 
     Never raises for a failing model, tool, hook or store: that is a reason. Cancellation is passed on
-    after every outstanding call has got its result.
+    after every outstanding call has got its result; a `KeyboardInterrupt` becomes one.
     """
     turn = Turn()
+    reason: EndReason | None = None
+    error = ""
     try:
-        blocked, notes = await _prompt(parts, user, turn)
-        if blocked is not None:
-            return TurnEnded("blocked", error=blocked.reason)
-        await parts.log.append(user, *notes)
-        while True:
-            turn, reason = await _step(parts, turn)
-            if reason is not None:
-                return await _ended(parts, turn, reason)
-    except ModelError as error:
-        return await _ended(parts, turn, "model_error", str(error))
-    except StoreError as error:
-        return await _ended(parts, turn, "store_error", str(error))
-    except asyncio.CancelledError:
+        if blocked := await _begin(parts, user, turn):
+            return _told(parts, TurnEnded("blocked", error=blocked.reason))
+        while reason is None and (reason := parts.limits.reached(turn)) is None:
+            await raise_if_cancelled()
+            await _before_request(parts, turn)
+            turn = replace(turn, requests=turn.requests + 1)
+            reply = await ask(parts, number=turn.requests)
+            turn = replace(turn, usage=turn.usage + reply.usage)
+            turn, reason = await (_round if reply.calls else _stop)(parts, turn, reply)
+    except ModelError as failure:
+        reason, error = "model_error", str(failure)
+    except StoreError as failure:
+        reason, error = "store_error", str(failure)
+    except INTERRUPTS:
         await finish(parts, _ended(parts, turn, "interrupted"))
-        raise
+        raise asyncio.CancelledError from None
+    return await _ended(parts, turn, reason, error)
 
 
-async def _step(parts: Parts, turn: Turn) -> tuple[Turn, EndReason | None]:
-    """One request and what follows from it; the reason if the turn ends with it."""
-    if capped := parts.limits.reached(turn):
-        return turn, capped
-    for note in await consult(parts.hooks.before_model, parts.view(turn), warn=parts.emit):
-        await parts.log.append(note)
-    turn = replace(turn, requests=turn.requests + 1)
-    reply = await ask(parts, number=turn.requests)
-    turn = replace(turn, usage=turn.usage + reply.usage)
-    if reply.calls:
-        results = await execute(parts, reply.calls, turn)
-        return await _close_round(parts, _after_round(turn, reply.calls, results), results)
-    return await _stop(parts, turn, reply)
+async def _begin(parts: Parts, user: User, turn: Turn) -> Block | None:
+    """Put the user message into the log, unless a hook blocks it."""
+    hooks, view, warn = parts.hooks, parts.view(turn), parts.emit
+    answers = await consult(hooks.user_prompt, user.text, view, warn=warn, known=(Note, Block))
+    for answer in answers:
+        if isinstance(answer, Block):
+            return answer
+    if not any(isinstance(message, User) for message in parts.log.messages):
+        answers = await consult(hooks.session_start, view, warn=warn, known=(Note,)) + answers
+    await raise_if_cancelled()
+    await parts.log.append(user, *answers)
+    return None
+
+
+async def _before_request(parts: Parts, turn: Turn) -> None:
+    # One at a time: the next hook sees what the one before it added (I8).
+    for hook in parts.hooks.before_model:
+        notes = await consult_one(hook, parts.view(turn), warn=parts.emit, known=(Note,))
+        if notes:
+            await parts.log.append(*notes)
 
 
 # --- asking -----------------------------------------------------------------------------------------
@@ -75,24 +96,57 @@ async def ask(parts: Parts, *, number: int = 1) -> Assistant:
     """One request. The reply is in the log when this returns.
 
     A stream that is cut or cancelled leaves its text in the log as interrupted; its unfinished calls and
-    its thinking are dropped. Raises `ModelError`, `StoreError`.
+    its thinking are dropped. Raises `ModelError` for whatever an adapter raises, and `StoreError`.
     """
     log = parts.log
     parts.emit(RequestStarted(number, len(log.messages)))
     heard: list[str] = []
     try:
-        async for item in parts.model.stream(Request(log.system, log.tools, log.messages)):
-            if isinstance(item, Assistant):
-                reply = _with_distinct_ids(item, log.messages)
-                await log.append(reply)
-                return reply
-            _tell(parts, item, heard)
-    except (ModelError, asyncio.CancelledError):
+        reply = await _hear(parts, Request(log.system, log.tools, log.messages), heard)
+    except (ModelError, *INTERRUPTS):
         if "".join(heard).strip():
             cut = Assistant((Text("".join(heard)),), "interrupted", model=parts.model.name)
             await finish(parts, log.append(cut))
         raise
-    raise ModelError(f"{parts.model.name} ended its stream without a reply", retryable=True)
+    reply = _with_distinct_ids(reply, log.messages)
+    await log.append(reply)
+    return reply
+
+
+async def _hear(parts: Parts, request: Request, heard: list[str]) -> Assistant:
+    """The whole reply. Whatever an adapter raises is a `ModelError`."""
+    try:
+        reply = await _listen(parts, request, heard)
+    except ModelError:
+        raise
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        raise ModelError(f"{parts.model.name} gave up by itself", retryable=True) from None
+    except Exception as error:
+        raise ModelError(f"{parts.model.name} failed: {type(error).__name__}: {error}") from error
+    if reply is None:
+        raise ModelError(f"{parts.model.name} ended its stream without a reply", retryable=True)
+    return reply
+
+
+async def _listen(parts: Parts, request: Request, heard: list[str]) -> Assistant | None:
+    """The whole reply; its pieces are told as they come. The stream is closed when this returns."""
+    stream = parts.model.stream(request)
+    try:
+        async for item in stream:
+            if isinstance(item, Assistant):
+                return item
+            _tell(parts, item, heard)
+        return None
+    finally:
+        await _close(stream)
+
+
+async def _close(stream: AsyncIterator[Delta | Assistant]) -> None:
+    if isinstance(stream, AsyncGenerator):
+        with contextlib.suppress(Exception):  # the reply is there, or its own error is on its way
+            await stream.aclose()
 
 
 def _tell(parts: Parts, delta: Delta, heard: list[str]) -> None:
@@ -115,7 +169,22 @@ def _with_distinct_ids(reply: Assistant, messages: Sequence[Message]) -> Assista
     return msgspec.structs.replace(reply, parts=tuple(parts))
 
 
-# --- the end of a round -----------------------------------------------------------------------------
+# --- a round ----------------------------------------------------------------------------------------
+
+
+async def _round(parts: Parts, turn: Turn, reply: Assistant) -> tuple[Turn, EndReason | None]:
+    """The calls of a reply, and the reason if the turn ends with them."""
+    results = await execute(parts, reply.calls, turn)
+    turn = _after_round(turn, reply.calls, results)
+    known = (Note, EndTurn)
+    decisions = await consult(parts.hooks.after_round, parts.view(turn), warn=parts.emit, known=known)
+    if notes := [decision for decision in decisions if isinstance(decision, Note)]:
+        await parts.log.append(*notes)
+    for decision in decisions:
+        if isinstance(decision, EndTurn):
+            return turn, decision.reason
+    looping = max(turn.repeats.values(), default=0) >= SAME_CALL_ENDS_THE_TURN
+    return turn, "call_loop" if looping else None
 
 
 def _after_round(turn: Turn, calls: Sequence[Call], results: Sequence[ToolResult]) -> Turn:
@@ -139,27 +208,13 @@ def _same_call(call: Call, result: ToolResult) -> str:
     try:
         arguments = msgspec.json.encode(call.arguments, order="deterministic")
     except (TypeError, ValueError, RecursionError):
-        arguments = repr(call.arguments).encode("utf-8", "replace")
-    told = result.content.encode("utf-8", "replace")
-    return hashlib.blake2b(b"\0".join((call.name.encode(), arguments, told)), digest_size=12).hexdigest()
+        arguments = encode_record(Assistant((msgspec.structs.replace(call, id=""),)))
+    name, told = (text.encode("utf-8", "replace") for text in (call.name, result.content))
+    return hashlib.blake2b(b"\0".join((name, arguments, told)), digest_size=12).hexdigest()
 
 
 def _is_blocked(result: ToolResult) -> bool:
     return result.outcome == "denied" or bool((result.details or {}).get("unanswered"))
-
-
-async def _close_round(
-    parts: Parts, turn: Turn, results: Sequence[ToolResult]
-) -> tuple[Turn, EndReason | None]:
-    decisions = await consult(parts.hooks.after_round, parts.view(turn), warn=parts.emit)
-    notes = [decision for decision in decisions if isinstance(decision, Note)]
-    if notes:
-        await parts.log.append(*notes)
-    for decision in decisions:
-        if isinstance(decision, EndTurn):
-            return turn, decision.reason
-    looping = max(turn.repeats.values(), default=0) >= SAME_CALL_ENDS_THE_TURN
-    return turn, "call_loop" if looping else None
 
 
 # --- the end of a turn ------------------------------------------------------------------------------
@@ -167,6 +222,7 @@ async def _close_round(
 
 async def _stop(parts: Parts, turn: Turn, reply: Assistant) -> tuple[Turn, EndReason | None]:
     """What follows a reply without calls: another request, or the reason why the turn ends."""
+    await raise_if_cancelled()
     match reply.stop:
         case "refusal":
             return turn, "refusal"
@@ -181,7 +237,7 @@ async def _stop(parts: Parts, turn: Turn, reply: Assistant) -> tuple[Turn, EndRe
 
 
 def _says_anything(reply: Assistant) -> bool:
-    return any(not isinstance(part, Thinking) and part != Text("") for part in reply.parts)
+    return bool(reply.text.strip())
 
 
 async def _stumbled(parts: Parts, turn: Turn, reason: EndReason, told: str) -> tuple[Turn, EndReason | None]:
@@ -193,29 +249,33 @@ async def _stumbled(parts: Parts, turn: Turn, reason: EndReason, told: str) -> t
 
 
 async def _consult_stop(parts: Parts, turn: Turn, reply: Assistant) -> tuple[Turn, EndReason | None]:
-    decisions = await consult(parts.hooks.stop, reply, parts.view(turn), warn=parts.emit)
-    notes = [decision.note for decision in decisions if isinstance(decision, Continue)]
-    if notes and turn.continuations < parts.limits.continuations:
-        await parts.log.append(*notes)
+    known = (Continue, EndTurn)
+    decisions = await consult(parts.hooks.stop, reply, parts.view(turn), warn=parts.emit, known=known)
+    goes_on = [decision for decision in decisions if isinstance(decision, Continue)]
+    if goes_on and turn.continuations < parts.limits.continuations:
+        await parts.log.append(*(decision.note for decision in goes_on))
         return replace(turn, continuations=turn.continuations + 1, stumbles=0), None
-    if notes:
+    if goes_on:
         parts.emit(Warned(f"stop hook overridden: the turn was continued {turn.continuations} times already"))
-    ends: list[EndReason] = [decision.reason for decision in decisions if isinstance(decision, EndTurn)]
-    return turn, ends[0] if ends else "done"
-
-
-async def _prompt(parts: Parts, user: User, turn: Turn) -> tuple[Block | None, list[Note]]:
-    answers = await consult(parts.hooks.user_prompt, user.text, parts.view(turn), warn=parts.emit)
-    if not any(isinstance(message, User) for message in parts.log.messages):
-        answers += await consult(parts.hooks.session_start, parts.view(turn), warn=parts.emit)
-    blocked = next((answer for answer in answers if isinstance(answer, Block)), None)
-    return blocked, [answer for answer in answers if isinstance(answer, Note)]
+    for decision in decisions:
+        match decision:
+            case EndTurn(reason=reason) | Continue(otherwise=reason) if reason != "done":
+                return turn, reason
+            case _:
+                pass
+    return turn, "done"
 
 
 async def _ended(parts: Parts, turn: Turn, reason: EndReason, error: str = "") -> TurnEnded:
     ended = TurnEnded(reason, turn.rounds, turn.requests, turn.usage, turn.nobody, error)
     try:
-        await parts.log.append(ended)
+        await unbroken(parts.log.append(ended))
     except StoreError as failure:
-        return msgspec.structs.replace(ended, error=error or str(failure))
+        return _told(parts, msgspec.structs.replace(ended, error=error or str(failure)))
+    return ended
+
+
+def _told(parts: Parts, ended: TurnEnded) -> TurnEnded:
+    """The end of a turn that is not in the log: those who listen learn of it all the same."""
+    parts.emit(ended)
     return ended

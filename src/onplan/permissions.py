@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from onplan.hooks import Allow, Deny, View
 from onplan.messages import Call
-from onplan.protocols import Approved, Approver, Question, Rejected
+from onplan.protocols import Approval, Approved, Approver, Question, Rejected
 from onplan.toolset import Tool
 
 NOBODY = (
@@ -48,7 +48,7 @@ class Permissions:
         quiet = tuple(name for name in self._quiet if name not in self.allowed)
         question = Question(call, first=not self._asked, quiet_tools=quiet)
         self._asked = True
-        match await self._approver.approve(question):
+        match await self._answer(self._approver, question):
             case Approved(scope=scope, tools=tools):
                 if scope == "tool":
                     self.allowed.add(call.name)
@@ -61,3 +61,15 @@ class Permissions:
                     f"they said: {reason}" if reason else "do not try it again unchanged; ask what they want"
                 )
                 return Deny(f"the person refused it; {said}", "person")
+
+    async def _answer(self, approver: Approver, question: Question) -> Approval:
+        # A failing hook lets pass, but a question that failed is no permission.
+        try:
+            answer: object = await approver.approve(question)
+        except Exception:  # noqa: BLE001 - whatever it is, nobody has said yes
+            return Rejected(nobody=True)
+        match answer:
+            case Approved() | Rejected():
+                return answer
+            case _:
+                return Rejected(nobody=True)

@@ -5,9 +5,10 @@ The plan is a fold over the log: a write counts once its result is in there, nev
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast, get_args
 
 from onplan.errors import PlanError
 from onplan.events import PlanChanged, PlanEdited, PrefixChanged, Record, Resumed, SessionStarted, TurnEnded
@@ -32,7 +33,7 @@ from onplan.plan.changes import (
 from onplan.plan.dialect import Dialect, tool_schemas
 from onplan.plan.ledger import Action, Author, compare
 from onplan.plan.memory import demand_text
-from onplan.plan.reminder import Reminder, at_stop, due_after_round, due_before_request
+from onplan.plan.reminder import Reminder, ReminderKind, at_stop, due_after_round, due_before_request
 from onplan.plan.render import names
 from onplan.plan.settings import Settings
 from onplan.plan.state import State, decide, evolve, fingerprint
@@ -74,8 +75,9 @@ class PlanFold:
             case PlanEdited(revision=revision, todos=todos, action=action):
                 self._evolve(Edited(Plan.from_json(todos), action, revision))
             case TurnEnded(reason=reason):
+                # A turn that was cancelled before its message was in the log has not begun.
+                self.interrupted = reason == "interrupted" if self._in_turn else self.interrupted
                 self._in_turn = False
-                self.interrupted = reason == "interrupted"
             case Resumed():
                 self.interrupted = self.interrupted or self._in_turn
                 self._in_turn = False
@@ -85,24 +87,32 @@ class PlanFold:
     def _result(self, result: ToolResult) -> None:
         self._grow(result)
         kept = (result.details or {}).get(_KEY)
-        if kept == "demanded":
+        if result.name in self.state.dialect.tool_names:
+            self._plan_call(kept)
+        elif kept == "demanded" and result.outcome == "not_executed":
             self._evolve(Demanded())
-        elif kept:
-            self._evolve(outcome_from_json(kept))
-        elif result.name not in self.state.dialect.tool_names:
+        else:
             self._evolve(Worked(changed=result.changed))
         if result.call_id in self._outstanding:
             self._outstanding.remove(result.call_id)
             if not self._outstanding:
                 self._evolve(RoundEnded())
 
+    def _plan_call(self, kept: Any) -> None:
+        # Without an outcome it did not run; one that this version does not know changes nothing here.
+        with contextlib.suppress(PlanError):
+            if isinstance(kept, dict):
+                self._evolve(outcome_from_json(cast("dict[str, Any]", kept)))
+
     def _note(self, note: Note) -> None:
         self._grow(note)
         if note.kind == "interrupted":
             self.interrupted = False
-        kept = (note.details or {}).get(_KEY)
-        if kept:
-            self._evolve(Reminded(kept["kind"], bool(kept.get("recites"))))
+        match (note.details or {}).get(_KEY):
+            case {"kind": kind, **more} if kind in get_args(ReminderKind):
+                self._evolve(Reminded(kind, bool(more.get("recites"))))
+            case _:
+                pass
 
     def _grow(self, message: Message) -> None:
         tokens = message.usage.output if isinstance(message, Assistant) else 0
@@ -173,19 +183,22 @@ class Planning:
 
     def _runner(self, name: str):
         async def run(arguments: Any, ctx: Ctx, providers: Mapping[str, Provider]) -> ToolOutput:
-            outcome = await self._judged(decide(self.state, PlanCall(name, arguments)), arguments)
+            outcome = await self._decide(PlanCall(name, arguments))
             said = answer(self.state, evolve(self.state, outcome), outcome)
             return ToolOutput(said.text, {_KEY: outcome_to_json(outcome)}, said.is_error)
 
         return run
 
-    async def _judged(self, outcome: Outcome, arguments: Any) -> Outcome:
-        if not isinstance(outcome, Written) or self._judge is None:
-            return outcome
-        reason = await self._judge(plan_change(self.plan, outcome.plan, "model"))
-        if reason is None:
-            return outcome
-        return Refused((Fault("vetoed"),), fingerprint(arguments), reason)
+    async def _decide(self, call: PlanCall) -> Outcome:
+        while True:
+            revision, outcome = self.state.ledger.revision, decide(self.state, call)
+            if not isinstance(outcome, Written) or self._judge is None:
+                return outcome
+            reason = await self._judge(plan_change(self.plan, outcome.plan, "model"))
+            if reason is not None:
+                return Refused((Fault("vetoed"),), fingerprint(call.arguments), reason)
+            if revision == self.state.ledger.revision:
+                return outcome  # else a person changed the plan meanwhile: that must not be lost
 
     # --- hooks ---
 
@@ -219,7 +232,7 @@ class Planning:
         allowed = view.turn.continuations < self.state.settings.max_continuations
         reminder = at_stop(self.state) if allowed and not view.turn.blocked else None
         note = _note(reminder)
-        return Continue(note) if note else EndTurn("open_todos")
+        return Continue(note, otherwise="open_todos") if note else EndTurn("open_todos")
 
     def _announce_interruption(self, text: str, view: View) -> Note | None:
         if not self._folded.interrupted:

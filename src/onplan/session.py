@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
+from onplan.cancellation import unbroken
 from onplan.errors import SessionBusy, StoreError
 from onplan.events import (
     Decided,
@@ -46,7 +48,9 @@ class Stamped:
 class Session:
     """A session that is open for writing. Made by `create` or `resume`, let go by `close`.
 
-    `append` makes records durable first, then hands them to every fold: what a fold knows is in the log.
+    `append` makes records durable first, then hands them to every fold: what a fold knows is in the log,
+    as it is in the log. No message and no end of a turn gets between a reply's calls and their results:
+    results that are missing, because the log failed meanwhile, are written first (I1).
     """
 
     def __init__(self, store: SessionStore, session_id: str, holder: Holder, clock: Clock) -> None:
@@ -56,7 +60,9 @@ class Session:
         self._clock = clock
         self._next = 1
         self._view = _View()
-        self._folds: list[Fold] = [self._view.fold]
+        self._unanswered = _Unanswered()
+        self._folds: list[Fold] = [self._view.fold, self._unanswered.fold]
+        self._writing = asyncio.Lock()
         self._closed = False
 
     @classmethod
@@ -74,7 +80,11 @@ class Session:
         session._folds += folds
         await store.create(started.id, cwd=started.cwd, time=clock())
         await store.claim(started.id, holder)
-        await session.append(started)
+        try:
+            await session.append(started)
+        except BaseException:
+            await store.release(started.id, holder)
+            raise
         return session
 
     @classmethod
@@ -104,7 +114,7 @@ class Session:
             for record in records:
                 session._fold(record)
             session._next = len(records) + 1
-            missing = missing_results(records)
+            missing = session._unanswered.results("when the process ended")
             await session.append(*missing, Resumed(tuple(result.call_id for result in missing)))
         except BaseException:
             await store.release(session_id, holder)
@@ -131,11 +141,28 @@ class Session:
         return self._view.started
 
     async def append(self, *records: Record) -> None:
-        """Make records durable, all or none, then fold them. Raises `StoreError`, `SessionBusy`."""
+        """Make records durable, all or none, then fold them. Raises `StoreError`, `SessionBusy`.
+
+        A cancellation never stops it half way: it is raised where the caller awaits next.
+        """
+        if not records:
+            return
+        async with self._writing:
+            await unbroken(self._append(records))
+
+    async def _append(self, records: Sequence[Record]) -> None:
+        if self._closed:
+            raise StoreError(f"session {self.id} is closed: resume it to go on")
+        if isinstance(records[0], (User, Assistant, Note, TurnEnded, SessionEnded)):
+            records = (*self._unanswered.results("because the session log failed"), *records)
         bodies = [encode_record(record) for record in records]
+        try:
+            kept = [decode_record(body) for body in bodies]
+        except msgspec.DecodeError as error:
+            raise StoreError(f"not a record of a session: {error}") from None
         await self._store.append(self.id, self._next, bodies, time=self._clock())
-        self._next += len(records)
-        for record in records:
+        self._next += len(kept)
+        for record in kept:
             self._fold(record)
 
     async def describe(self, **facts: str | int) -> None:
@@ -156,11 +183,15 @@ class Session:
         """Log the end and let go. A second call does nothing."""
         if self._closed:
             return
-        self._closed = True
         try:
             await self.append(SessionEnded(reason))
         finally:
-            await self._store.release(self.id, self._holder)
+            await self.release()
+
+    async def release(self) -> None:
+        """Let go without a word in the log."""
+        self._closed = True
+        await self._store.release(self.id, self._holder)
 
     def _fold(self, record: Record) -> None:
         for fold in self._folds:
@@ -230,21 +261,30 @@ def missing_results(records: Sequence[Record]) -> list[ToolResult]:
     A call that was started may have had effects; one that was not has had none (I1). Repairing twice
     finds nothing the second time.
     """
-    calls: list[Call] = []
-    started: set[str] = set()
-    answered: set[str] = set()
+    unanswered = _Unanswered()
     for record in records:
+        unanswered.fold(record)
+    return unanswered.results("when the process ended")
+
+
+class _Unanswered:
+    """The calls of the last reply that have no result yet."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Call] = {}
+        self._started: set[str] = set()
+
+    def fold(self, record: Record) -> None:
         match record:
             case Assistant():
-                calls, started, answered = list(record.calls), set(), set()
+                self._calls, self._started = {call.id: call for call in record.calls}, set()
             case ToolStarted(call_id=call_id):
-                started.add(call_id)
+                self._started.add(call_id)
             case ToolResult(call_id=call_id):
-                answered.add(call_id)
+                self._calls.pop(call_id, None)
             case _:
                 pass
-    return [
-        interrupted_result(call, started=call.id in started, by="when the process ended")
-        for call in calls
-        if call.id not in answered
-    ]
+
+    def results(self, by: str) -> list[ToolResult]:
+        calls = self._calls.values()
+        return [interrupted_result(call, started=call.id in self._started, by=by) for call in calls]

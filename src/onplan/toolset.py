@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, TypeGuard, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -104,8 +104,10 @@ def tool(
 def _tool_of(
     function: Callable[..., Awaitable[ToolOutput | str]], name: str, *, read_only: bool, parallel: bool
 ) -> Tool:
+    if not inspect.iscoroutinefunction(function):
+        raise ToolDefinitionError(f"tool {name}: it must be an async function (`async def`)")
     summary, documented = _docstring(function)
-    hints = get_type_hints(function, include_extras=True)
+    hints = _hints(function, name)
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     params: list[Param] = []
     contexts: list[str] = []
@@ -127,19 +129,18 @@ def _tool_of(
         else:
             described = _described(hint, documented.get(key, ""))
             fields.append((key, described) if required else (key, described, parameter.default))
-    arguments_type = msgspec.defstruct(name, fields, kw_only=True)
+    arguments_type, input_schema = _arguments_type(name, fields)
 
     async def run(sent: Any, ctx: Ctx, providers: Mapping[str, Provider]) -> ToolOutput:
         arguments, unknown = _convert(sent, arguments_type, name)
-        for key in arguments_type.__struct_fields__:
-            unknown.discard(key)
+        unknown.difference_update(arguments_type.__struct_fields__)
         filled = {key: providers[key](ctx) for key in injected} | dict.fromkeys(contexts, ctx)
         values = {key: getattr(arguments, key) for key in arguments_type.__struct_fields__}
         output = await function(**values, **filled)
         output = ToolOutput(output) if isinstance(output, str) else output
         ignored = sorted(unknown - set(filled))
-        if not ignored:
-            return output
+        if not ignored or not _is_output(output):
+            return output  # of what is no output, the toolset says so
         known = ", ".join(arguments_type.__struct_fields__) or "none"
         line = f"(ignored: {', '.join(key[:40] for key in ignored[:5])}; parameters of {name}: {known})"
         return ToolOutput(f"{output.content}\n{line}", output.details, output.is_error)
@@ -147,12 +148,28 @@ def _tool_of(
     return Tool(
         name=name,
         description=summary,
-        input_schema=_schema(arguments_type),
+        input_schema=input_schema,
         run=run,
         read_only=read_only,
         parallel=parallel,
         params=tuple(params),
     )
+
+
+def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise ToolDefinitionError(f"tool {name}: its annotations cannot be read: {error}") from None
+
+
+def _arguments_type(name: str, fields: list[Any]) -> tuple[type[msgspec.Struct], dict[str, Any]]:
+    """What the arguments are checked against, and its schema."""
+    try:
+        arguments_type = msgspec.defstruct(name, fields, kw_only=True)
+        return arguments_type, _schema(arguments_type)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolDefinitionError(f"tool {name}: its parameters make no schema: {error}") from None
 
 
 def _is_injected(hint: Any) -> bool:
@@ -232,7 +249,18 @@ def _convert(sent: Any, arguments_type: type[msgspec.Struct], name: str) -> tupl
         return msgspec.convert(arguments, arguments_type, strict=False), set(arguments)
     except msgspec.ValidationError as error:
         fields = ", ".join(arguments_type.__struct_fields__) or "none"
-        raise ToolError(f"{name}: {error}. Parameters: {fields}") from None
+        raise ToolError(f"{name}: {_short(error)}. Parameters: {fields}") from None
+
+
+def _short(error: Exception) -> str:
+    """An error may quote what was sent, and that may be a megabyte."""
+    text = str(error)
+    return text if len(text) <= 300 else f"{text[:200]} … ({len(text):,} characters)"
+
+
+def _is_output(answer: object) -> TypeGuard[ToolOutput]:
+    content: object = answer.content if isinstance(answer, ToolOutput) else None
+    return isinstance(content, str)
 
 
 class Toolset:
@@ -279,8 +307,12 @@ class Toolset:
             known = ", ".join(self._tools) or "none"
             return ToolOutput(f"Error: no tool is named {call.name[:80]!r}. Tools: {known}", is_error=True)
         try:
-            return await item.run(call.arguments, ctx, self._providers)
+            output: object = await item.run(call.arguments, ctx, self._providers)
         except ToolError as error:
             return ToolOutput(f"Error: {error}", is_error=True)
-        except Exception as error:  # noqa: BLE001 - a tool's failure must not end the run (I7)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's failure must not end the run (I7)
             return ToolOutput(f"Error: {call.name} failed: {type(error).__name__}: {error}", is_error=True)
+        if _is_output(output):
+            return output
+        wrong = f"it ran, but answered {type(output).__name__} in place of text"
+        return ToolOutput(f"Error: {call.name} failed: {wrong}", is_error=True)

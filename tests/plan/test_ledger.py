@@ -66,6 +66,15 @@ def test_equal_texts_are_matched_as_a_multiset_first_with_first() -> None:
     assert match(plan("  a", "  a", "  a"), plan("  a", "  a")) == {0: 0, 1: 1}
 
 
+def test_of_equal_texts_the_open_one_goes_with_the_open_one() -> None:
+    old = plan("x Edit a", "x Run tests", "> Edit b", "  Run tests")
+    new = plan("x Edit b", "> Run tests")
+    assert compare(old, new) == Diff(
+        cleared=("Edit a", "Run tests"), started=("Run tests",), finished=("Edit b",)
+    )
+    assert compare(old, plan("x Run tests", "x Edit b", "x Run tests")).finished == ("Edit b", "Run tests")
+
+
 def test_a_text_beats_an_id() -> None:
     old, new = plan("  #1 Write tests", "  #2 Fix bug"), plan("  #1 Fix bug", "  #2 Write tests")
     assert match(old, new) == {0: 1, 1: 0}

@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 
 from onplan.errors import ToolError
 from onplan.messages import Call
-from onplan.tools.shell import Capture, Shell, bash, read_processes
+from onplan.tools.capture import Capture
+from onplan.tools.processes import read_processes
+from onplan.tools.shell import Shell, bash
 from onplan.toolset import Ctx, ToolOutput, Toolset
 
 T = TypeVar("T")
@@ -63,6 +65,15 @@ def env(tag: str, tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 async def shell(tmp_path: Path, env: dict[str, str], tag: str) -> AsyncIterator[Shell]:
     shell = Shell(tmp_path, env=env)
+    yield shell
+    await returns(shell.close())
+    assert alive_with(tag) == []
+
+
+@pytest.fixture
+async def brisk(tmp_path: Path, env: dict[str, str], tag: str) -> AsyncIterator[Shell]:
+    """For tests that only wait while it waits: what it does is the same."""
+    shell = Shell(tmp_path, env=env, grace=0.1, settle=0.05)
     yield shell
     await returns(shell.close())
     assert alive_with(tag) == []
@@ -259,7 +270,7 @@ async def test_a_missing_root_is_an_error_that_names_it(tmp_path: Path):
 
 
 async def test_two_shells_side_by_side_do_not_mix(tmp_path: Path, env: dict[str, str], tag: str):
-    shells = [Shell(tmp_path, env=env) for _ in range(2)]
+    shells = [Shell(tmp_path, env=env, settle=0.05) for _ in range(2)]
     for name in "ab":
         (tmp_path / name).mkdir()
 
@@ -292,36 +303,36 @@ async def test_two_shells_side_by_side_do_not_mix(tmp_path: Path, env: dict[str,
     ],
 )
 async def test_a_background_child_is_named_kept_and_ended_at_close(
-    shell: Shell, tmp_path: Path, command: str
+    brisk: Shell, tmp_path: Path, command: str
 ):
-    await returns(shell.run("true"))
-    output = await returns(shell.run(command, timeout=25))
-    (survivor,) = shell.survivors
+    await returns(brisk.run("true"))
+    output = await returns(brisk.run(command, timeout=25))
+    (survivor,) = brisk.survivors
     assert output.content == (
         f"started\n(still running in the background: {survivor.pid} sleep 300; what they print from now on "
         "is lost unless it goes to a file)\nexit code: 0"
     )
     assert (output.details or {})["background"] == [survivor.pid]
-    assert (await returns(shell.run("echo next"))).content == "next\nexit code: 0"
-    assert await returns(shell.close()) == [survivor]
+    assert (await returns(brisk.run("echo next"))).content == "next\nexit code: 0"
+    assert await returns(brisk.close()) == [survivor]
     assert survivor.pid not in read_processes()
-    assert await returns(shell.close()) == []
+    assert await returns(brisk.close()) == []
 
 
-async def test_late_output_is_dropped_and_does_not_end_who_writes_it(shell: Shell, tmp_path: Path):
+async def test_late_output_is_dropped_and_does_not_end_who_writes_it(brisk: Shell, tmp_path: Path):
     late = "(while ! test -e go; do sleep 0.02; done; seq 1 100000; echo done >wrote; sleep 300) & echo now"
-    output = await returns(shell.run(late))
+    output = await returns(brisk.run(late))
     assert output.content.startswith("now\n(still running in the background: ")
     (tmp_path / "go").touch()
     await until((tmp_path / "wrote").exists)
-    assert len(shell.survivors) >= 1
+    assert len(brisk.survivors) >= 1
 
 
-async def test_a_child_that_ends_by_itself_is_no_survivor(shell: Shell):
-    await returns(shell.run("sleep 1 >/dev/null & echo started"))
-    assert len(shell.survivors) == 1
-    await until(lambda: shell.survivors == [])
-    assert await returns(shell.close()) == []
+async def test_a_child_that_ends_by_itself_is_no_survivor(brisk: Shell):
+    await returns(brisk.run("sleep 0.4 >/dev/null & echo started"))
+    assert len(brisk.survivors) == 1
+    await until(lambda: brisk.survivors == [])
+    assert await returns(brisk.close()) == []
 
 
 async def test_a_child_that_was_killed_is_not_named(shell: Shell):
@@ -329,17 +340,17 @@ async def test_a_child_that_was_killed_is_not_named(shell: Shell):
     assert output.content == "ok\nexit code: 0"
 
 
-async def test_many_survivors_are_counted_not_listed(shell: Shell):
-    output = await returns(shell.run("for n in 1 2 3 4 5 6 7; do sleep 300 & done"))
+async def test_many_survivors_are_counted_not_listed(brisk: Shell):
+    output = await returns(brisk.run("for n in 1 2 3 4 5 6 7; do sleep 300 & done"))
     assert " and 2 more; " in output.content
-    assert len(await returns(shell.close())) == 7
+    assert len(await returns(brisk.close())) == 7
 
 
-async def test_close_ends_what_ignores_term(shell: Shell):
-    await returns(shell.run("bash -c 'trap \"\" TERM; echo up; sleep 300; sleep 300' >log & sleep 0.2"))
-    assert len(shell.survivors) == 2
-    await returns(shell.close())
-    assert shell.survivors == []
+async def test_close_ends_what_ignores_term(brisk: Shell):
+    await returns(brisk.run("bash -c 'trap \"\" TERM; echo up; sleep 300; sleep 300' >log & sleep 0.2"))
+    assert len(brisk.survivors) == 2
+    await returns(brisk.close())
+    assert brisk.survivors == []
 
 
 # --- timeouts ---------------------------------------------------------------------------------------
@@ -350,28 +361,38 @@ STOPPED = (
 )
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "echo before; sleep 300; echo after",
-        "echo before; (sleep 300 | cat)",
-        "echo before; bash -c 'trap \"\" TERM; (sleep 300) & sleep 300'",
-        "echo before; setsid sleep 300 & setsid sleep 300 & sleep 300",
-        "echo before; setsid setsid bash -c 'trap \"\" TERM; sleep 300; sleep 300' & sleep 300",
-        "echo before; (env -i sleep 300 & env -i setsid sleep 300 & wait)",
-        "echo before; kill -STOP $$",
-        "trap '' TERM; echo before; while true; do sleep 0.01; done",
-    ],
-)
-async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(shell: Shell, tag: str, command: str):
-    output = await returns(shell.run(command, timeout=0.5))
-    content = re.sub(r"(?m)^(bash|setsid): .*\n", "", output.content)
-    assert content == f"before\n{STOPPED}\ntimed out after 0.5 s, exit code: 124"
-    assert output.is_error
-    assert (output.details or {})["timed_out"]
-    assert (output.details or {})["exit_code"] == 124
+TREES = [
+    "echo before; sleep 300; echo after",
+    "echo before; (sleep 300 | cat)",
+    "echo before; bash -c 'trap \"\" TERM; (sleep 300) & sleep 300'",
+    "echo before; setsid sleep 300 & setsid sleep 300 & sleep 300",
+    "echo before; setsid setsid bash -c 'trap \"\" TERM; sleep 300; sleep 300' & sleep 300",
+    "echo before; (env -i sleep 300 & env -i setsid sleep 300 & wait)",
+    "echo before; kill -STOP $$",
+    "trap '' TERM; echo before; while true; do sleep 0.01; done",
+]
+
+
+async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(
+    tmp_path: Path, env: dict[str, str], tag: str
+):
+    shells = [Shell(tmp_path, env=env, grace=0.1, settle=0.05) for _ in TREES]
+    # Side by side, as each of them only waits; none may end what belongs to another.
+    runs = [shell.run(command, timeout=1) for shell, command in zip(shells, TREES, strict=True)]
+    outputs = dict(zip(TREES, await returns(asyncio.gather(*runs)), strict=True))
+    contents = {
+        command: re.sub(r"(?m)^(bash|setsid): .*\n", "", output.content)
+        for command, output in outputs.items()
+    }
+    ends = [(output.is_error, *facts(output, "timed_out", "exit_code")) for output in outputs.values()]
+    assert contents == dict.fromkeys(TREES, f"before\n{STOPPED}\ntimed out after 1 s, exit code: 124")
+    assert ends == [(True, True, 124)] * len(TREES)
     assert alive_with(tag) == []
     assert [entry for entry in read_processes().values() if entry.parent == os.getpid()] == []
+
+
+def facts(output: ToolOutput, *names: str) -> list[Any]:
+    return [(output.details or {})[name] for name in names]
 
 
 async def test_what_a_command_says_while_it_is_stopped_is_kept(shell: Shell):
@@ -453,10 +474,10 @@ async def test_the_attributes_are_on_the_error_that_comes_out_of_the_tool(shell:
 
 
 async def test_cancelling_again_and_again_still_ends_what_ignores_term(
-    shell: Shell, tmp_path: Path, tag: str
+    brisk: Shell, tmp_path: Path, tag: str
 ):
     command = "trap '' TERM; echo partial; setsid sleep 300 & while true; do sleep 0.01; done"
-    task = await started(shell, tmp_path, command)
+    task = await started(brisk, tmp_path, command)
     while not task.done():
         task.cancel()
         await asyncio.sleep(0.02)
@@ -555,7 +576,7 @@ async def test_the_last_lines_and_the_exit_code_survive_a_flood(shell: Shell):
 async def test_the_whole_answer_obeys_the_limit_with_notes_too(
     tmp_path: Path, env: dict[str, str], tag: str, limit: int
 ):
-    shell = Shell(tmp_path, env=env, limit=limit)
+    shell = Shell(tmp_path, env=env, limit=limit, settle=0.05)
     output = await returns(shell.run("sleep 300 & seq 1 100000; exit 9", timeout=10_000))
     assert len(output.content) <= limit
     assert output.content.splitlines()[-1] == "exit code: 9"
@@ -587,7 +608,7 @@ async def test_gigabytes_are_drained_in_bounded_memory(shell: Shell, tag: str):
             await asyncio.sleep(0.05)
 
     watcher = asyncio.create_task(watch())
-    output = await returns(shell.run("yes | head -c 3000000000", timeout=2))
+    output = await returns(shell.run("yes | head -c 3000000000", timeout=1))
     watcher.cancel()
     assert len(output.content) <= 30_000
     assert (output.details or {})["omitted"] > 50_000_000
@@ -602,10 +623,10 @@ async def test_an_endless_flood_ends_by_its_timeout(shell: Shell, tag: str):
     assert alive_with(tag) == []
 
 
-async def test_a_flooding_background_child_does_not_hold_the_answer(shell: Shell):
-    output = await returns(shell.run("yes & exit 5"))
+async def test_a_flooding_background_child_does_not_hold_the_answer(brisk: Shell):
+    output = await returns(brisk.run("yes & exit 5"))
     assert output.content.endswith("\nexit code: 5")
-    assert [process.command for process in await returns(shell.close())] == ["yes"]
+    assert [process.command for process in await returns(brisk.close())] == ["yes"]
 
 
 # --- live output ------------------------------------------------------------------------------------

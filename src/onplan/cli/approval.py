@@ -10,8 +10,6 @@ from onplan.cli.terminal import Terminal
 from onplan.plan.text import visible
 from onplan.protocols import Approval, Approved, Question, Rejected
 
-_QUIET_SHOWN = 6
-
 
 class TerminalApprover:
     """Shows what would run, whole and with every unseen character visible, and takes the answer.
@@ -37,7 +35,7 @@ class TerminalApprover:
         self._terminal.forget()
         offered = question.quiet_tools if question.first else ()
         while True:
-            screen.line(_choices(visible(call.name), offered))
+            screen.text(_choices(visible(call.name), offered))
             answer = await self._terminal.read_line("y/a/n> " if not offered else "y/a/r/n> ")
             if answer is None:
                 return Rejected(nobody=True)
@@ -60,11 +58,10 @@ class TerminalApprover:
 
 
 def _choices(name: str, quiet: Sequence[str]) -> str:
-    parts = ["y once", f"a {name} for this session"]
+    lines = ["  y  yes, once", f"  a  yes, and {name} for the whole session"]
     if quiet:
-        more = f" and {len(quiet) - _QUIET_SHOWN} more" if len(quiet) > _QUIET_SHOWN else ""
-        parts.append(f"r only reading and planning: {', '.join(quiet[:_QUIET_SHOWN])}{more}")
-    return " · ".join([*parts, "n no, or n and why"])
+        lines.append(f"  r  what only reads or plans, for the session: {', '.join(quiet)}")
+    return "\n".join([*lines, "  n  no; a reason behind it goes to the model"])
 
 
 def _split(answer: str) -> tuple[str, str]:

@@ -63,7 +63,7 @@ class Root(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS:
             raise click.UsageError(
-                f"no command is named {args[0][:60]!r}; to give a job: onplan -p \"…\"; "
+                f'no command is named {args[0][:60]!r}; to give a job: onplan -p "…"; '
                 f"commands: {', '.join(COMMANDS)}",
                 ctx,
             )
@@ -131,7 +131,7 @@ def _guarded(root: Root, arguments: list[str], extra: dict[str, Any]) -> int:
         code = 0
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code
-    except Exception as error:  # noqa: BLE001 - a person gets one line, not a traceback (I7)
+    except Exception as error:
         if debug and not isinstance(error, click.ClickException):
             raise
         code = _tell(error)
@@ -159,7 +159,7 @@ def _tell(error: Exception) -> int:
         case OnplanError():
             _say(str(error))
         case OSError():
-            named = f"{error.filename}: " if isinstance(error.filename, str) else ""
+            named = f"{error.filename}: " if isinstance(error.filename, str) else "input or output failed: "
             _say(f"{named}{error.strerror or error}")
         case _:
             _say(f"internal error: {type(error).__name__}: {error} (--debug shows where)")
@@ -175,7 +175,7 @@ def _say(text: str) -> None:
 def _stderr(text: str) -> None:
     from onplan.cli.view.screen import Screen
 
-    Screen(sys.stderr).text(text)
+    Screen(sys.stderr, on_failure=lambda _: None).text(text)
 
 
 def _drained(code: int) -> int:
@@ -186,7 +186,7 @@ def _drained(code: int) -> int:
         _discard_stdout()
     except OSError as error:
         _discard_stdout()
-        _say(f"the output could not be written: {error.strerror or error}")
+        _say(f"input or output failed: {error.strerror or error}")
         return code or 1
     return code
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import click
 
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 # The names of onplan.plan.dialect, written out: help must not import the engine. A test compares them.
@@ -20,7 +21,7 @@ class RunFlags:
     """What was said on the command line; empty or `None` where nothing was."""
 
     prompt: str | None = None
-    output_format: str = "text"
+    output_format: OutputFormat = "text"
     model: str = ""
     auto: bool = False
     dialect: str = ""
@@ -78,7 +79,7 @@ def run_options(*without: str) -> Callable[[F], F]:
     """The options of a run, those named apart; the function gets them as one `flags`."""
 
     def add(function: F) -> F:
-        for name in reversed(_RUN_OPTIONS):
+        for name in reversed(tuple(_RUN_OPTIONS)):
             if name not in without:
                 function = _RUN_OPTIONS[name](function)
         return function

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from onplan.cli.view.words import counted
 from onplan.errors import OnplanError
 from onplan.messages import Call
 from onplan.tools.workspace import Workspace
@@ -36,19 +37,20 @@ def preview(call: Call, root: Path) -> str:
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:
-    return "\n".join(
-        f"{name}: {value if isinstance(value, str) else msgspec.json.encode(value).decode('utf-8', 'replace')}"
-        for name, value in arguments.items()
-    )
+    return "\n".join(f"{name}: {_value(value)}" for name, value in arguments.items())
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
 
 
 def _written(root: Path, path: str, content: str) -> list[str]:
     after = content.splitlines()
     before = _current(root, path)
     if before is None:
-        return [f"new file, {len(after)} lines", *_short([f"+{line}" for line in after])]
+        return [f"new file, {counted(len(after), 'line')}", *_short([f"+{line}" for line in after])]
     if len(before) + len(content) > _LARGEST:
-        return [f"replaces the file: {len(after)} lines", *_short([f"+{line}" for line in after])]
+        return [f"replaces the file: {counted(len(after), 'line')}", *_short([f"+{line}" for line in after])]
     changed = list(difflib.unified_diff(before.splitlines(), after, lineterm="", n=1))[2:]
     return ["replaces the file", *_short(changed or ["(no change)"])]
 

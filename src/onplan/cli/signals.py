@@ -9,8 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from onplan.agent import Agent
+from typing import Protocol
 
 HANGS_AFTER = 1.0
 """Seconds after which more Ctrl-C leave although the cancelled turn has not ended."""
@@ -18,17 +17,39 @@ HANGS_AFTER = 1.0
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
+def leave_now(code: int) -> None:
+    """Leave although something hangs. All that counts is in the log; the session's holder is dead then."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            continue
+    os._exit(code)
+
+
+class Interruptible(Protocol):
+    """An agent, as far as signals are concerned: `interrupt` answers whether a turn was running."""
+
+    def interrupt(self) -> bool: ...
+
+
 class Interruption:
     """What signals have asked of a run so far: to end a turn, or to leave (`code`: 128 + the signal)."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        leave_now: Callable[[int], object] = leave_now,
+    ) -> None:
         self.code: int | None = None
         self.on_leave: Callable[[], object] = _nothing
-        self._agent: Agent | None = None
+        self._agent: Interruptible | None = None
         self._clock = clock
+        self._leave_now = leave_now
         self._first: float | None = None
 
-    def watch(self, agent: Agent) -> None:
+    def watch(self, agent: Interruptible) -> None:
         """The agent whose turns are to be interrupted."""
         self._agent = agent
 
@@ -44,7 +65,7 @@ class Interruption:
         if self._first is None:
             self._first = now
         elif now - self._first > HANGS_AFTER:
-            leave_now(130)
+            self._leave_now(self.code or 130)
         return True
 
     def turn_ended(self) -> None:
@@ -57,31 +78,21 @@ class Interruption:
         self.on_leave()
 
 
-def leave_now(code: int) -> None:
-    """Leave although something hangs. All that counts is in the log; the session's holder is dead then."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            continue
-    os._exit(code)
-
-
 @contextmanager
 def signals(interruption: Interruption, on_interrupt: Callable[[], object]) -> Iterator[None]:
     """Handle SIGINT by `on_interrupt`, and SIGTERM and SIGHUP by leaving, inside a running loop."""
     loop = asyncio.get_running_loop()
+    before = signal.getsignal(signal.SIGINT)
     loop.add_signal_handler(signal.SIGINT, on_interrupt)
     for number in _ENDING:
         loop.add_signal_handler(number, interruption.leave, number)
     try:
         yield
     finally:
-        # SIGINT last and to nothing: a late Ctrl-C must not become a traceback while the process ends
         for number in _ENDING:
             loop.remove_signal_handler(number)
         loop.remove_signal_handler(signal.SIGINT)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, before)
 
 
 def _nothing() -> None: ...

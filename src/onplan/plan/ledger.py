@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -159,11 +159,18 @@ Matches: TypeAlias = dict[int, int]
 
 
 def match(old: Plan, new: Plan) -> Matches:
-    """Which todo became which: by exact normalised content (as a multiset), then by id where the texts are
-    not strangers (ids may repeat or be mere positions), then by similarity where it is beyond doubt."""
+    """Which todo became which: by exact normalised content (as a multiset, open ones with open ones first),
+    then by id where the texts are not strangers (ids may repeat or be mere positions), then by similarity
+    where it is beyond doubt."""
     old_keys = [key(todo.content) for todo in old]
     new_keys = [key(todo.content) for todo in new]
-    matches: Matches = dict(_same(old_keys, new_keys))
+    matches: Matches = _same(
+        [(name, todo.is_open) for name, todo in zip(old_keys, old, strict=True)],
+        [(name, todo.is_open) for name, todo in zip(new_keys, new, strict=True)],
+    )
+    rest_old, rest_new = _unmatched(matches, old, new)
+    found = _same([old_keys[i] for i in rest_old], [new_keys[j] for j in rest_new])
+    matches.update((rest_old[i], rest_new[j]) for i, j in found.items())
     rest_old, rest_new = _unmatched(matches, old, new)
     if not (rest_old and rest_new):
         return matches
@@ -189,12 +196,12 @@ def _unmatched(matches: Matches, old: Plan, new: Plan) -> tuple[list[int], list[
     return [i for i in range(len(old)) if i not in matches], [j for j in range(len(new)) if j not in taken]
 
 
-def _same(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of equal texts, first with first, each index used once."""
-    waiting: dict[str, deque[int]] = {}
-    for j, text in enumerate(right):
-        waiting.setdefault(text, deque()).append(j)
-    return [(i, waiting[text].popleft()) for i, text in enumerate(left) if waiting.get(text)]
+def _same(left: Sequence[Hashable], right: Sequence[Hashable]) -> Matches:
+    """Which positions hold equal values, first with first."""
+    waiting: dict[Hashable, deque[int]] = {}
+    for j, value in enumerate(right):
+        waiting.setdefault(value, deque()).append(j)
+    return {i: waiting[value].popleft() for i, value in enumerate(left) if waiting.get(value)}
 
 
 def _unique_ids(

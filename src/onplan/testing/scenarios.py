@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 import msgspec
 
 from onplan.agent import Agent
-from onplan.errors import ConfigError, ModelError, OnplanError, PlanError, ToolError
+from onplan.errors import ConfigError, ModelError, OnplanError, PlanError, StoreError, ToolError
 from onplan.events import Event, Record, ToolStarted, Warned, decode_record, messages_of
 from onplan.hooks import Block, Continue, Deny, Hooks, PlanChange, Rewrite, Veto, View
 from onplan.messages import (
@@ -57,8 +57,9 @@ Need: TypeAlias = Literal[
     "repetition",  # a turn that repeats itself is ended
     "require",  # other calls wait until there is a plan
     "resume",  # the session is closed and opened again
+    "store",  # the session log refuses to take something
     "stop_gate",  # a turn that stops with open todos is continued
-    "stream",  # a reply that breaks off
+    "stream",  # a reply that breaks off, or does not come
     "stumbles",  # replies that are empty, cut by their length, declined
 ]
 """What a host must be able to do to play a scenario, beyond plan tools, other tools and turns."""
@@ -206,7 +207,8 @@ class CrashData(_Data, frozen=True):
 
 
 class TurnData(_Data, frozen=True):
-    """`resume`: the session is closed and opened again before this turn."""
+    """`resume`: the session is closed and opened again before this turn. `unstored`: a call whose result the
+    log does not take, once."""
 
     user: str
     replies: tuple[ReplyData, ...] = ()
@@ -215,6 +217,7 @@ class TurnData(_Data, frozen=True):
     edits: tuple[EditData, ...] = ()
     resume: bool = False
     crash: CrashData | None = None
+    unstored: str = ""
 
 
 # --- the format: what is expected -----------------------------------------------------------------------
@@ -296,7 +299,7 @@ class ExpectData(_Data, frozen=True):
     `messages`: the whole conversation, each as an object or as `role id…`. `answers`: results by call.
     `plans`: after each round of the session. `counter`: the distance after each message. `thread`: how many
     messages with the system text counted; `characters`: the least and the most in them. `ran`: calls of
-    the scenario's tools that began their work; `changed`: those that succeeded with a tool that changes things;
+    the scenario's tools that began their work; `changed`: those that succeeded and may change things;
     `asked`: calls that the person was asked about; `offers`: the tools that the model was offered.
     """
 
@@ -391,6 +394,7 @@ def needs_of(scenario: Scenario) -> frozenset[Need]:
         "repetition": bool(reasons & {"plan_loop", "call_loop"}),
         "require": given.planning == "require",
         "resume": any(turn.resume for turn in scenario.turns),
+        "store": any(turn.unstored for turn in scenario.turns),
         "stop_gate": "open_todos" in reasons or any(note.kind == "continue" for note in notes),
         "stream": heard or any(reply.cut or reply.error for reply in replies),
         "stumbles": bool(reasons & {"length", "empty", "refusal"})
@@ -681,17 +685,27 @@ class _Folded:
 
 
 class _Store(MemoryStore):
-    """Dies, as the scenario says, once a record is stored."""
+    """Fails once, or dies once a record is stored, as the scenario says."""
 
     def __init__(self, play: _Play) -> None:
         super().__init__()
         self._play = play
+        self._failed: set[str] = set()
 
     async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
+        records = [decode_record(body) for body in bodies]
+        for record in records:
+            self._check(record)
         await super().append(session, seq, bodies, time=time)
         crash = self._play.turn.crash
-        if crash is not None and any(_is_last(crash, decode_record(body)) for body in bodies):
+        if crash is not None and any(_is_last(crash, record) for record in records):
             raise _Crashed
+
+    def _check(self, record: Record) -> None:
+        unstored = self._play.turn.unstored
+        if isinstance(record, ToolResult) and record.call_id == unstored and unstored not in self._failed:
+            self._failed.add(unstored)
+            raise StoreError("the disk is full")
 
 
 def _is_last(crash: CrashData, record: Record) -> bool:
@@ -832,7 +846,7 @@ def check(scenario: Scenario, observed: Observed) -> list[str]:
     """Every difference between what the scenario expects and what was seen, in plain words; none is good.
 
     Whatever a scenario states, each call must have its one result, in call order and at once, and each
-    request must extend the one before it.
+    request must extend the one before it and be followed by its reply.
     """
     expect = scenario.expect
     return [
@@ -849,6 +863,9 @@ def check(scenario: Scenario, observed: Observed) -> list[str]:
 
 
 def _pairing(messages: Sequence[Message]) -> Iterator[str]:
+    ids = [call_id for message in messages if isinstance(message, Assistant) for call_id in _ids(message)]
+    for call_id in sorted({call_id for call_id in ids if ids.count(call_id) > 1}):
+        yield f"several calls have the id {call_id}"
     waiting: list[str] = []
     for position, message in enumerate(messages):
         if isinstance(message, ToolResult) and waiting and message.call_id == waiting[0]:
@@ -870,8 +887,12 @@ def _prefixes(observed: Observed) -> Iterator[str]:
     for number, request in enumerate(observed.requests, 1):
         if number > 1 and (request.system, request.tools) != (last.system, last.tools):
             yield f"request {number}: its system text or tools are not those of the one before"
-        if tuple(request.messages[: len(last.messages)]) != tuple(last.messages):
+        sent = len(last.messages)
+        if len(request.messages) <= sent or tuple(request.messages[:sent]) != tuple(last.messages):
             yield f"request {number}: it does not extend the one before"
+        reply = observed.messages[len(request.messages) : len(request.messages) + 1]
+        if reply and not isinstance(reply[0], (Assistant, User)):  # a user message, if no reply came
+            yield f"request {number}: {_shape(reply[0])} follows it, and no reply"
         last = request
     if tuple(observed.messages[: len(last.messages)]) != tuple(last.messages):
         yield "the conversation does not extend the last request"

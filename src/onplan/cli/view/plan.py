@@ -13,10 +13,11 @@ _MARKS: Mapping[Status, tuple[str, Style]] = {
     "in_progress": ("[~]", "cyan"),
     "completed": ("[x]", "dim"),
 }
+_NOTHING = Diff()
 _SIGNS: Mapping[str, Style] = {"+": "green", ">": "cyan", "x": "green", "-": "red", "~": "yellow"}
 
 
-def plan_panel(plan: Plan, revision: int, diff: Diff = Diff(), author: str = "model") -> Iterator[Line]:
+def plan_panel(plan: Plan, revision: int, diff: Diff = _NOTHING, author: str = "model") -> Iterator[Line]:
     """The list with what changed in front: + added, > started, x finished, ~ otherwise, - dropped."""
     by = " by you" if author == "user" else ""
     yield (Span("plan", "bold"), Span(f" r{revision}{by} · {plan.done}/{len(plan)} done", "dim"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO, TypeAlias
 
@@ -41,30 +41,53 @@ Line: TypeAlias = tuple[Span | str, ...]
 """Spans, or plain strings."""
 
 
+_LEAST_ROOM = 16
+"""Cells that must be left of a line for something to be added to it."""
+
+OnFailure: TypeAlias = Callable[[OSError], object]
+
+
+def _raised(error: OSError) -> None:
+    raise error
+
+
 class Screen:
     """Writes lines to one stream. No character that was not meant gets out (I11).
 
-    `width`: the cells of a line on a terminal, `None` for a pipe or a file, which get everything whole.
-    A reader that went away is no error: what follows is dropped. Another failure is kept in `failure` and
-    does not raise either, so that a run is not lost with its display.
+    `measure` tells the cells of a line on a terminal; a pipe or a file has none and gets everything whole.
+    A reader that went away is no error: what follows is dropped. Any other failure goes to `on_failure`, by
+    default it is raised; a run keeps it for its end, so as not to be lost with its display.
     """
 
-    def __init__(self, stream: TextIO, *, width: int | None = None, colour: bool = False) -> None:
-        self.width = width
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        measure: Callable[[], int] | None = None,
+        colour: bool = False,
+        on_failure: OnFailure = _raised,
+    ) -> None:
+        self._measure = measure
         self.colour = colour
-        self.failure: OSError | None = None
+        self._on_failure = on_failure
         self._stream = stream
         self._gone = False
         self._is_open = False
+        self._used = 0
+
+    @property
+    def width(self) -> int | None:
+        """The cells of a line now: a window may be resized. `None`: no terminal."""
+        return self._measure() if self._measure else None
 
     @property
     def is_terminal(self) -> bool:
-        return self.width is not None
+        return self._measure is not None
 
     def line(self, *spans: Span | str) -> None:
         """One line, cut to the width."""
         self._close()
-        self._write(self._drawn(spans) + "\n")
+        self._write(self._coloured(self._fitted(spans, self.width)) + "\n")
 
     def lines(self, lines: Iterable[Line]) -> None:
         for line in lines:
@@ -73,8 +96,9 @@ class Screen:
     def begin(self, *spans: Span | str) -> None:
         """The start of a line that `end` may complete; whatever comes in between begins a new one."""
         self._close()
-        self._write(self._drawn(spans))
-        self._is_open = True
+        fitted = self._fitted(spans, self.width)
+        self._write(self._coloured(fitted))
+        self._is_open, self._used = True, sum(cells(span.text) for span in fitted)
 
     @property
     def is_open(self) -> bool:
@@ -82,9 +106,13 @@ class Screen:
         return self._is_open
 
     def end(self, *spans: Span | str) -> None:
-        """The rest of the line that `begin` began."""
+        """The rest of the line that `begin` began; on a line of its own where there is no room left."""
+        room = None if self.width is None else self.width - self._used
+        if room is not None and room < _LEAST_ROOM:
+            self.line(*spans)
+            return
         self._is_open = False
-        self._write(self._drawn(spans) + "\n")
+        self._write(self._coloured(self._fitted(spans, room)) + "\n")
 
     def prompt(self, text: str) -> None:
         """A question to which the person types the answer on the same line."""
@@ -127,12 +155,15 @@ class Screen:
             self._is_open = False
             self._write("\n")
 
-    def _drawn(self, spans: Iterable[Span | str]) -> str:
+    def _fitted(self, spans: Iterable[Span | str], width: int | None) -> list[Span]:
         safe = (
             Span(one_line(span)) if isinstance(span, str) else Span(one_line(span.text), span.style)
             for span in spans
         )
-        return "".join(self._styled(span) for span in fit_spans(safe, self.width))
+        return fit_spans(safe, width)
+
+    def _coloured(self, spans: Iterable[Span]) -> str:
+        return "".join(self._styled(span) for span in spans)
 
     def _styled(self, span: Span) -> str:
         code = _CODES[span.style] if self.colour else ""
@@ -147,7 +178,8 @@ class Screen:
         except BrokenPipeError:
             self._gone = True
         except OSError as error:
-            self._gone, self.failure = True, error
+            self._gone = True
+            self._on_failure(error)
 
 
 def fit_spans(spans: Iterable[Span], width: int | None) -> list[Span]:
@@ -169,13 +201,13 @@ def fit_spans(spans: Iterable[Span], width: int | None) -> list[Span]:
     return kept
 
 
-def screen_on(stream: TextIO, *, colour: bool = True) -> Screen:
+def screen_on(stream: TextIO, *, colour: bool = True, on_failure: OnFailure = _raised) -> Screen:
     """A screen on a standard stream: its width if it is a terminal, colours if these are welcome."""
     utf8(stream)
     if not stream.isatty():
-        return Screen(stream)
+        return Screen(stream, on_failure=on_failure)
     wanted = colour and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Screen(stream, width=_columns(stream), colour=wanted)
+    return Screen(stream, measure=lambda: _columns(stream), colour=wanted, on_failure=on_failure)
 
 
 def utf8(stream: TextIO) -> None:

@@ -1,0 +1,92 @@
+"""Opens what a run needs, from its configuration: store, model, rights and agent; closes it again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from onplan.agent import Agent
+from onplan.cli.approval import TerminalApprover, TerminalAsker
+from onplan.cli.logs import SessionLog, load_from
+from onplan.cli.terminal import Terminal
+from onplan.cli.view.screen import Screen, Span
+from onplan.coding import coding_agent, quiet_tools
+from onplan.config import Config, here, open_model, open_store
+from onplan.errors import ConfigError
+from onplan.messages import User
+from onplan.permissions import Permissions
+from onplan.stores.sqlite import SqliteStore
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An agent with what belongs to it. `root`: the directory it works in."""
+
+    agent: Agent
+    store: SqliteStore
+    permissions: Permissions
+    root: Path
+    config: Config
+
+    @property
+    def side_by_side(self) -> frozenset[str]:
+        """The tools whose calls may run together."""
+        return frozenset(tool.name for tool in self.agent.toolset if tool.parallel)
+
+
+@asynccontextmanager
+async def running(
+    config: Config, terminal: Terminal | None, notices: Screen, *, allow_quiet: bool = False
+) -> AsyncIterator[Running]:
+    """An agent that asks at `terminal`, closed at the end; a session in which nothing was said is removed.
+
+    `allow_quiet`: the tools that only read or plan are allowed from the start.
+    """
+    model = open_model(config.model)
+    store = open_store(config.home)
+    try:
+        log = await load_from(store, config.resume) if config.resume else None
+        root = _root(config, log)
+        # A resumed session keeps its own way of planning, and so the names of its plan tools.
+        planning = log.plan_state().settings if log else config.planning
+        quiet = quiet_tools(planning)
+        rights = Permissions(
+            TerminalApprover(terminal, root) if terminal else None,
+            auto=config.auto,
+            allowed=quiet if allow_quiet else (),
+            quiet=quiet,
+        )
+        agent = await coding_agent(
+            root,
+            model=model,
+            store=store,
+            asker=TerminalAsker(terminal) if terminal else None,
+            permissions=rights,
+            planning=planning,
+            limits=config.limits,
+            resume=log.info.id if log else "",
+        )
+        for warning in store.warnings:
+            notices.line(Span(f"onplan: {warning}", "yellow"))
+        try:
+            yield Running(agent, store, rights, root, config)
+        finally:
+            await agent.close()
+            if not any(isinstance(message, User) for message in agent.messages):
+                await store.delete(agent.session_id)
+    finally:
+        await store.close()
+
+
+def _root(config: Config, log: SessionLog | None) -> Path:
+    """Where to work: `--cwd`, else where the session worked, else here."""
+    if config.cwd is not None:
+        return config.cwd
+    directory = log.started.cwd if log and log.started else ""
+    if not directory:
+        return here()
+    if log and not Path(directory).is_dir():
+        raise ConfigError(f"session {log.info.id} worked in {directory}, which is gone: give --cwd DIR")
+    return Path(directory)

@@ -1,0 +1,111 @@
+"""One job without a prompt: progress aside, the result as text, as one object, or event by event."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from onplan.agent import Agent, Result
+from onplan.cli.agents import Running, running
+from onplan.cli.cost import cost_line, cost_of
+from onplan.cli.options import OutputFormat
+from onplan.cli.result import ending_lines, result_json
+from onplan.cli.signals import Interruption, signals
+from onplan.cli.terminal import person_at
+from onplan.cli.view.activity import Activity
+from onplan.cli.view.screen import Screen, Span, screen_on
+from onplan.config import Config
+from onplan.errors import StoreError
+from onplan.events import Event, RequestStarted, Warned
+from onplan.session import read
+
+
+def run_job(prompt: str, config: Config, output_format: OutputFormat, *, colour: bool = True) -> int:
+    """Do one job; answers the exit code. Raises `OnplanError` for what keeps it from starting."""
+    return asyncio.run(_run(prompt, config, output_format, colour))
+
+
+async def _run(prompt: str, config: Config, output_format: OutputFormat, colour: bool) -> int:
+    failures: list[OSError] = []
+    out = screen_on(sys.stdout, colour=colour, on_failure=failures.append)
+    notices = screen_on(sys.stderr, colour=colour, on_failure=lambda _: None)
+    interruption = Interruption()
+
+    def interrupt() -> None:
+        interruption.code = 130
+        interruption.cancel_turn()
+
+    with signals(interruption, interrupt):
+        async with running(config, person_at(notices), notices) as run:
+            interruption.watch(run.agent)
+            if output_format == "stream-json":
+                await _begin_stream(run, out)
+            elif output_format == "text":
+                run.agent.listen(Activity(notices, final=False, side_by_side=run.side_by_side).show)
+            else:
+                run.agent.listen(_warner(notices))
+            if interruption.code is not None:
+                return interruption.code
+            result = await run.agent.run(prompt)
+            code = interruption.code or result.exit_code
+            await _close(run.agent, notices)
+            _report(result, run.agent, code, output_format, out, notices)
+    if failures:
+        raise failures[0]
+    return code
+
+
+def _warner(notices: Screen) -> Callable[[Event], None]:
+    def warn(event: Event) -> None:
+        if isinstance(event, Warned):
+            notices.line(Span(f"onplan: {event.text}", "yellow"))
+
+    return warn
+
+
+async def _close(agent: Agent, notices: Screen) -> None:
+    """Close before the result is told, so that it is the last word; a log that cannot end is a warning."""
+    try:
+        await agent.close()
+    except StoreError as error:
+        notices.line(Span(f"onplan: {error}", "yellow"))
+
+
+def _report(
+    result: Result, agent: Agent, code: int, output_format: OutputFormat, out: Screen, notices: Screen
+) -> None:
+    if output_format != "text":
+        out.json(result_json(result, agent, code))
+        return
+    notices.flush()
+    out.text(result.text)
+    notices.lines(ending_lines(result))
+    notices.line(Span(cost_line(cost_of(agent)), "dim"))
+
+
+async def _begin_stream(run: Running, out: Screen) -> None:
+    """Tell how the session began (and that it was resumed), then every event as it comes."""
+    records = [stamped.record for stamped in read(await run.store.load(run.agent.session_id))]
+    out.json(records[0])
+    if len(records) > 1:
+        out.json(records[-1])
+    run.agent.listen(event_writer(run.agent, out))
+
+
+def event_writer(agent: Agent, out: Screen) -> Callable[[Event], None]:
+    """Writes each event as a line of JSON; a request also says how far away the plan is in it."""
+
+    def write(event: Event) -> None:
+        out.json(_with_distance(event, agent) if isinstance(event, RequestStarted) else event)
+
+    return write
+
+
+def _with_distance(event: RequestStarted, agent: Agent) -> dict[str, Any]:
+    distance = agent.plan_state.distance
+    known: dict[str, Any] = msgspec.to_builtins(event)
+    return {**known, "distance": {"messages": distance.messages, "tokens": distance.tokens}}

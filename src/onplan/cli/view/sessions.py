@@ -1,0 +1,53 @@
+"""The list of sessions as lines: one each where there is room, else two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onplan.cli.view.screen import Line, Span
+from onplan.plan.text import one_line, pad
+from onplan.protocols import SessionInfo
+
+_WIDE = 80
+
+
+def session_lines(sessions: Sequence[SessionInfo], *, now: float, width: int | None) -> Iterator[Line]:
+    """The sessions, for a screen of `width` cells (`None`: everything on one line)."""
+    if not sessions:
+        yield ('no sessions yet; onplan -p "…" begins one',)
+        return
+    facts = (("id", 8), ("age", 4), ("todos", 5), ("ended", 11))
+    heading = "  ".join(pad(name, size) for name, size in facts)
+    yield (Span(f"{heading}  title", "dim"),)
+    for session in sessions:
+        yield from _session(session, now, width)
+
+
+def _session(session: SessionInfo, now: float, width: int | None) -> Iterator[Line]:
+    todos = f"{session.done}/{session.total}" if session.total else "-"
+    facts = (
+        pad(age(now - session.updated), 4),
+        pad(todos, 5),
+        pad(one_line(session.ended).replace("_", " ") or "-", 11),
+    )
+    front: Line = (Span(pad(one_line(session.id), 8), "bold"), "  ", "  ".join(facts))
+    title = one_line(session.title) or "(untitled)"
+    if width is None:
+        yield (*front, "  ", title, Span(f"  {session.cwd}", "dim"))
+    elif width >= _WIDE:
+        yield (*front, "  ", title)
+        yield (Span(f"{'':10}{session.cwd}", "dim"),)
+    else:
+        yield front
+        yield ("  ", title)
+        yield (Span(f"  {session.cwd}", "dim"),)
+
+
+def age(seconds: float) -> str:
+    """`now`, `5m`, `3h`, `2d`, `9w`."""
+    if seconds >= 14 * 86_400:
+        return f"{int(seconds // (7 * 86_400))}w"
+    for size, letter in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{letter}"
+    return "now"

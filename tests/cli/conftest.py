@@ -1,0 +1,56 @@
+"""What the tests of the command line stand on: a home of their own, a directory, a script, a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Person
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of one's own for every test."""
+    path = tmp_path / "home"
+    monkeypatch.setenv("ONPLAN_HOME", str(path))
+    for name in ("MODEL_ID", "NO_COLOR", "COLUMNS", "VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    return path
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory to work in, the current one."""
+    path = tmp_path / "work"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[..., str]:
+    """Writes a script file; answers what to give to `--model`."""
+
+    def write(*entries: Any) -> str:
+        path = tmp_path / "script.json"
+        path.write_text(json.dumps(entries))
+        return f"script:{path}"
+
+    return write
+
+
+@pytest.fixture
+def person() -> Iterator[Callable[..., Person]]:
+    """Seats people at terminals, and sends them home afterwards."""
+    seated: list[Person] = []
+
+    def sit(*arguments: str, **more: Any) -> Person:
+        seated.append(Person(*arguments, **more))
+        return seated[-1]
+
+    yield sit
+    for someone in seated:
+        someone.close()
