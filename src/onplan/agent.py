@@ -352,7 +352,8 @@ class _Relay:
             try:
                 listener(event)
             except Exception as error:  # noqa: BLE001 - see above
-                self.listeners.remove(listener)
+                if listener in self.listeners:
+                    self.listeners.remove(listener)
                 self.emit(Warned(f"a listener failed and is not told more: {type(error).__name__}: {error}"))
 
 

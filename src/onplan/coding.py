@@ -6,18 +6,24 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from onplan.agent import Agent
-from onplan.events import Event
-from onplan.hooks import Hooks
+from onplan.commandhooks import CommandHooks
+from onplan.events import Event, Warned
+from onplan.hooks import Hooks, View
+from onplan.messages import Call, ToolResult
 from onplan.parts import Limits
 from onplan.permissions import Permissions
 from onplan.plan.settings import Settings
 from onplan.protocols import Approver, Asker, Model, SessionStore
+from onplan.settingsfile import FileSettings
 from onplan.tools.ask import ask_user
 from onplan.tools.files import file_tools
 from onplan.tools.search import search_tools
 from onplan.tools.shell import Shell, bash
 from onplan.tools.workspace import Workspace
 from onplan.toolset import Tool
+
+LARGE_OUTPUT = 100_000
+"""Characters of one tool's output from which on the person is warned; the model gets a shortened answer."""
 
 
 def coding_tools() -> tuple[Tool, ...]:
@@ -50,6 +56,7 @@ async def coding_agent(
     permissions: Permissions | None = None,
     auto: bool = False,
     planning: Settings | None = None,
+    settings: FileSettings | None = None,
     hooks: Hooks | None = None,
     limits: Limits | None = None,
     resume: str = "",
@@ -58,13 +65,21 @@ async def coding_agent(
 ) -> Agent:
     """An agent that works in the directory `root`. Close it when done.
 
-    Without `approver` and without `auto`, every call is denied for want of a person. Raises `StoreError`
-    and its kind for the session, `ConfigError` if `root` is no directory.
+    Without `approver` and without `auto`, every call is denied for want of a person that no rule allows.
+    `settings` are those of settings files, which are read only by who asks for it: their hooks run beside
+    `hooks`, their rules count unless `permissions` are given, which bring their own. Raises `StoreError` and
+    its kind for the session, `ConfigError` if `root` is no directory.
     """
     workspace = Workspace(Path(root))
     shell = Shell(workspace.root)
-    rights = permissions or Permissions(approver, auto=auto, quiet=quiet_tools(planning))
-    return await Agent.start(
+    said = settings or FileSettings()
+    rights = permissions or Permissions(
+        approver, auto=auto, quiet=quiet_tools(planning), rules=said.rules, root=workspace.root
+    )
+    rights.cwd = lambda: shell.cwd
+    commands = CommandHooks(said.hooks, workspace.root, mode=lambda: rights.mode)
+    judging = Hooks(before_tool=(rights.before_tool,), after_tool=(warn_of_large_output,))
+    agent = await Agent.start(
         model=model,
         store=store,
         tools=(*coding_tools(), *extra_tools),
@@ -75,10 +90,23 @@ async def coding_agent(
         },
         instructions=instructions(workspace.root),
         planning=planning,
-        hooks=(hooks or Hooks()) + Hooks(before_tool=(rights.before_tool,)),
+        hooks=(hooks or Hooks()) + commands.hooks() + judging,
         limits=limits,
         resume=resume,
         cwd=workspace.root,
         listeners=listeners,
         closers=(shell.close,),
+    )
+    commands.session_id = agent.session_id
+    return agent
+
+
+def warn_of_large_output(call: Call, result: ToolResult, view: View) -> Warned | None:
+    """An after_tool hook: tells the person of output so large that it costs, or hides what matters."""
+    omitted: object = (result.details or {}).get("omitted")
+    size = len(result.content) + (omitted if isinstance(omitted, int) else 0)
+    if size < LARGE_OUTPUT:
+        return None
+    return Warned(
+        f"large output: {call.name} put out {size:,} characters; the model saw {len(result.content):,}"
     )

@@ -32,7 +32,7 @@ from onplan.hooks import (
     View,
 )
 from onplan.messages import Assistant, Call, Note, ToolResult
-from onplan.rules import CLAUDE_TOOLS, Source
+from onplan.rules import PLAN_TOOLS, Source
 from onplan.tools.processes import Tree, end_processes, uncancelled
 from onplan.toolset import Tool
 
@@ -160,22 +160,7 @@ class CommandHooks:
         if objection:
             hook, reason = objection
             return (Deny(reason, f"hook {hook.name}"), *_told(said))
-        decisions: list[Any] = []
-        updates = [one for one in said if one.updated is not None]
-        if updates:
-            first = updates[0]
-            arguments = first.updated or {}
-            decisions.append(Rewrite(from_claude(call, arguments) if first.hook.claude else arguments))
-            for other in updates[1:]:
-                if other.updated != first.updated:
-                    decisions.append(Warned(f"hook {other.hook.name}: its change of the input was left out"))
-        for kind in ("ask", "allow"):
-            chosen = next((one for one in said if one.permission == kind), None)
-            if chosen:
-                by = f"hook {chosen.hook.name}"
-                decisions.append(Ask(chosen.reason, by) if kind == "ask" else Allow(by, chosen.reason))
-                break
-        return (*decisions, *_notes(said), *_told(said))
+        return (*_rewrites(call, said), *_permission(said), *_notes(said), *_told(said))
 
     async def _after_tool(self, call: Call, result: ToolResult, view: View) -> tuple[Note | Warned, ...]:
         if result.outcome != "ok":
@@ -309,6 +294,30 @@ def _objection(said: Sequence[Said]) -> tuple[HookCommand, str] | None:
     return None
 
 
+def _rewrites(call: Call, said: Sequence[Said]) -> tuple[Rewrite | Warned, ...]:
+    """The first change of the input: all saw the same one, so a second cannot build on it."""
+    updates = [one for one in said if one.updated is not None]
+    if not updates:
+        return ()
+    first = updates[0].updated or {}
+    arguments = from_claude(call, first) if updates[0].hook.claude else first
+    left_out = [
+        Warned(f"hook {one.hook.name}: its change of the input was left out, another hook changed it too")
+        for one in updates[1:]
+        if one.updated != first
+    ]
+    return (Rewrite(arguments), *left_out)
+
+
+def _permission(said: Sequence[Said]) -> tuple[Ask | Allow, ...]:
+    """The most restrictive of what is no refusal."""
+    asking = next((one for one in said if one.permission == "ask"), None)
+    if asking:
+        return (Ask(asking.reason, f"hook {asking.hook.name}"),)
+    allowing = next((one for one in said if one.permission == "allow"), None)
+    return (Allow(f"hook {allowing.hook.name}", allowing.reason),) if allowing else ()
+
+
 def _notes(said: Sequence[Said]) -> tuple[Note, ...]:
     return tuple(_note(one.context) for one in said if one.context)
 
@@ -408,7 +417,10 @@ def _text(value: Any) -> str:
 
 def _names_of(tool: str) -> tuple[str, ...]:
     """A tool's own name, and those under which Claude Code knows it."""
-    return (tool, *(name for name, ours in CLAUDE_TOOLS.items() if tool in ours and name != "LS"))
+    if tool in PLAN_TOOLS:
+        return (tool, "TodoWrite")
+    both = ("MultiEdit",) if tool == "edit_file" else ()
+    return (tool, *((_TOOL_NAMES[tool],) if tool in _TOOL_NAMES else ()), *both)
 
 
 def _fits(matcher: str, names: Sequence[str]) -> bool:
@@ -437,7 +449,6 @@ _TOOL_NAMES: Mapping[str, str] = {
     "web_fetch": "WebFetch",
     "web_search": "WebSearch",
     "task": "Task",
-    "write_todos": "TodoWrite",
     "ask_user": "AskUserQuestion",
 }
 _KEYS: Mapping[str, str] = {"path": "file_path", "old": "old_string", "new": "new_string"}
@@ -446,12 +457,14 @@ _RENAMED = ("read_file", "write_file", "edit_file")
 
 def to_claude(call: Call, root: Path) -> tuple[str, Any]:
     """The call as Claude Code would name it: file paths absolute, times of bash in milliseconds."""
-    name = _TOOL_NAMES.get(call.name, call.name)
-    if not isinstance(call.arguments, dict):
-        return name, call.arguments
-    arguments = dict(cast("dict[str, Any]", call.arguments))
-    if call.name == "bash" and isinstance(arguments.get("timeout"), (int, float)):
-        arguments["timeout"] = int(arguments["timeout"] * 1000)
+    name = "TodoWrite" if call.name in PLAN_TOOLS else _TOOL_NAMES.get(call.name, call.name)
+    sent: object = call.arguments
+    if not isinstance(sent, dict):
+        return name, sent
+    arguments = {**cast("dict[str, Any]", sent)}
+    timeout: object = arguments.get("timeout")
+    if call.name == "bash" and isinstance(timeout, (int, float)):
+        arguments["timeout"] = int(timeout * 1000)
     if call.name not in _RENAMED:
         return name, arguments
     if isinstance(arguments.get("path"), str):
@@ -466,15 +479,16 @@ def to_claude(call: Call, root: Path) -> tuple[str, Any]:
 def from_claude(call: Call, updated: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments that a hook gave back in those names, in ours."""
     arguments = dict(updated)
-    if call.name == "bash" and isinstance(arguments.get("timeout"), (int, float)):
-        arguments["timeout"] = arguments["timeout"] / 1000
+    timeout: object = arguments.get("timeout")
+    if call.name == "bash" and isinstance(timeout, (int, float)):
+        arguments["timeout"] = timeout / 1000
     if call.name not in _RENAMED:
         return arguments
     back = {theirs: ours for ours, theirs in _KEYS.items()}
     edits: object = arguments.get("edits")
     if isinstance(edits, list):
         arguments["edits"] = [_renamed(edit, back) for edit in cast("list[Any]", edits)]
-    return _renamed(arguments, back)
+    return {back.get(key, key): value for key, value in arguments.items()}
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:

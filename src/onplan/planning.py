@@ -142,6 +142,7 @@ class Planning:
         self._judge = judge
         self._changed = changed
         self._quiet = True
+        self._writing = ""  # the call that changed the plan and is not in the log yet
 
     @property
     def state(self) -> State:
@@ -154,6 +155,8 @@ class Planning:
     def fold(self, record: Record) -> None:
         before = self.state.ledger.revision
         self._folded.fold(record)
+        if isinstance(record, ToolResult) and record.call_id == self._writing:
+            self._writing = ""
         if self.state.ledger.revision != before and self._changed is not None and not self._quiet:
             newest = self.state.ledger.revisions[-1]
             todos = tuple(newest.plan.to_json())
@@ -184,6 +187,8 @@ class Planning:
     def _runner(self, name: str):
         async def run(arguments: Any, ctx: Ctx, providers: Mapping[str, Provider]) -> ToolOutput:
             outcome = await self._decide(PlanCall(name, arguments))
+            if isinstance(outcome, Written):
+                self._writing = ctx.call_id
             said = answer(self.state, evolve(self.state, outcome), outcome)
             return ToolOutput(said.text, {_KEY: outcome_to_json(outcome)}, said.is_error)
 
@@ -264,6 +269,8 @@ class Planning:
             return None
         if self._judge and (reason := await self._judge(plan_change(self.plan, plan, "user"))):
             raise PlanError(f"the plan change was refused: {reason}")
+        if self._writing:  # what the model reads in answer to its write has to stay true
+            raise PlanError("the model is changing the plan at this moment: try again")
         return PlanEdited(self.state.ledger.revision + 1, tuple(plan.to_json()), action)
 
 

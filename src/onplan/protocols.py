@@ -71,12 +71,14 @@ Approval: TypeAlias = Approved | Rejected
 @dataclass(frozen=True, slots=True)
 class Question:
     """What a person is asked before a call runs. `first`: of this session; `quiet_tools`: reading and
-    planning tools that the first question offers to allow by name."""
+    planning tools that the first question offers to allow by name. `reason`: what a guard, a hook or a rule
+    has against the call; such a question is never answered by what was allowed before."""
 
     call: Call
     first: bool
     quiet_tools: tuple[str, ...]
     preview: str = ""
+    reason: str = ""
 
 
 class Approver(Protocol):

@@ -17,7 +17,8 @@ Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Source: TypeAlias = Literal["user", "project", "session", "flag"]
 
 PLAN_TOOLS = ("write_todos", "todo_write", "todo", "TodoWrite", "update_plan")
-_READING = ("read_file", "glob", "grep")
+_SEARCHING = ("glob", "grep")
+_READING = ("read_file", *_SEARCHING)
 
 CLAUDE_TOOLS: Mapping[str, tuple[str, ...]] = {
     "Bash": ("bash",),
@@ -41,7 +42,7 @@ edits or reads files."""
 
 PATH_TOOLS = ("read_file", "write_file", "edit_file", "glob", "grep")
 _SHAPE = re.compile(r"\s*([A-Za-z_*][\w.*-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
-_STRICTNESS: Mapping[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+STRICTNESS: Mapping[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,9 @@ def _matches_path(rule: Rule, path: object, place: Place) -> bool:
         real = os.path.realpath(place.root / start)
     except (OSError, ValueError):
         return rule.verdict != "allow"
-    hits = [_hits(rule.pattern, Path(candidate), place) for candidate in (named, real)]
+    # A search is of what lies below its directory: `src/**` speaks of a search in `src`.
+    below = ("\ufffd",) if rule.tool in _SEARCHING else ()
+    hits = [_hits(rule.pattern, Path(candidate, *below), place) for candidate in (named, real)]
     return all(hits) if rule.verdict == "allow" else any(hits)
 
 
@@ -164,7 +167,7 @@ def _hits(pattern: str, path: Path, place: Place) -> bool:
     from pathspec import GitIgnoreSpec
 
     inner = path.relative_to(base).as_posix()
-    return GitIgnoreSpec.from_lines([rest]).match_file("./" if inner == "." else inner)
+    return GitIgnoreSpec.from_lines([rest]).match_file(inner)
 
 
 def _anchored(pattern: str, place: Place) -> tuple[Path, str]:
@@ -203,7 +206,7 @@ def combined(rules: Iterable[Rule]) -> Ruling | None:
     left += [ask for ask in asks if not any(_overrides(allow, ask) for allow in allows)]
     if not left:
         return None
-    decides = max(left, key=lambda rule: _STRICTNESS[rule.verdict])
+    decides = max(left, key=lambda rule: STRICTNESS[rule.verdict])
     return Ruling(decides.verdict, decides)
 
 

@@ -64,22 +64,23 @@ def _either(first: bool | None, second: bool | None) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the person's own files are: the directory of `settings.toml`, and the home directory."""
+    """Where the person's own files are: the directory of `settings.toml`, and Claude Code's."""
 
     config: Path
-    home: Path
+    claude: Path
 
 
 def places(environ: Mapping[str, str] | None = None) -> Places:
-    """`ONPLAN_HOME`, else the user's configuration directory of the platform; and the home directory."""
+    """`ONPLAN_HOME`, else the user's configuration directory of the platform; and `CLAUDE_CONFIG_DIR`, else
+    `~/.claude`."""
     env = os.environ if environ is None else environ
     told = env.get("ONPLAN_HOME", "")
-    home = Path(env.get("HOME") or os.path.expanduser("~"))
+    claude = Path(env.get("CLAUDE_CONFIG_DIR") or "~/.claude").expanduser()
     if told:
-        return Places(Path(told).expanduser(), home)
+        return Places(Path(told).expanduser(), claude)
     from platformdirs import user_config_dir
 
-    return Places(Path(user_config_dir("onplan", appauthor=False)), home)
+    return Places(Path(user_config_dir("onplan", appauthor=False)), claude)
 
 
 def load_settings(root: Path, where: Places, *, trusted: bool) -> FileSettings:
@@ -106,7 +107,7 @@ _PROJECT_FILES: tuple[tuple[str, Kind], ...] = (
 def user_settings(where: Places) -> FileSettings:
     """What the person's own files say, which hold everywhere."""
     own = read_settings(where.config / "settings.toml", "onplan", "user")
-    return own + read_settings(where.home / ".claude" / "settings.json", "claude", "user")
+    return own + read_settings(where.claude / "settings.json", "claude", "user")
 
 
 def _untrusted(settings: FileSettings, name: str, trusted: bool) -> FileSettings:

@@ -192,7 +192,9 @@ def test_the_exit_code_says_how_it_ended(
 # --- signals ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_ends_the_turn_with_everything_saved(
     work: Path, script: Script, number: signal.Signals, code: int
 ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def screen_of(stream: io.StringIO, width: int | None) -> Screen:
     return Screen(stream, measure=None if width is None else lambda: width)
 
 
-def drawn(lines: Sequence[Line], width: int | None) -> list[str]:
+def drawn(lines: Iterable[Line], width: int | None) -> list[str]:
     stream = io.StringIO()
     screen_of(stream, width).lines(lines)
     return stream.getvalue().split("\n")[:-1]
@@ -113,6 +113,22 @@ def test_any_spans_fit_any_width_and_are_safe(texts: list[str], width: int):
     (line,) = drawn([tuple(texts)], width)
     assert cells(line) <= width
     assert unsafe(line) == set()
+
+
+@given(st.lists(st.text(max_size=30), max_size=5), st.integers(10, 40))
+def test_a_sentence_is_wrapped_inside_the_width_and_loses_no_word(texts: list[str], width: int):
+    whole, wrapped = io.StringIO(), io.StringIO()
+    Screen(whole).say(*texts)
+    screen_of(wrapped, width).say(*texts)
+    rows = wrapped.getvalue().split("\n")
+    assert max(map(cells, rows)) <= width
+    assert "".join(wrapped.getvalue().split()) == "".join(whole.getvalue().split())
+
+
+def test_a_sentence_breaks_between_words():
+    stream = io.StringIO()
+    screen_of(stream, 12).say(Span("go on:", "dim"), " onplan resume 1234", indent=2)
+    assert stream.getvalue().split("\n") == ["go on: ", "  onplan ", "  resume ", "  1234", ""]
 
 
 # --- safety -----------------------------------------------------------------------------------------

@@ -310,6 +310,24 @@ async def test_a_write_based_on_an_older_plan_keeps_what_the_person_added() -> N
     assert result.plan.done == 2
 
 
+async def test_an_edit_between_a_write_and_its_log_is_told_to_come_again() -> None:
+    told: list[str] = []
+
+    async def edits(call: Call, result: ToolResult, view: View) -> None:
+        try:
+            await agent.edit_plan(["mine"])
+        except PlanError as error:
+            told.append(str(error))
+
+    store = MemoryStore()
+    agent = await start([[write(1)], [write(2)], "x", "x"], store=store, hooks=Hooks(after_tool=(edits,)))
+    result = await agent.run("go")
+    assert told == ["the model is changing the plan at this moment: try again"]
+    assert [todo.content for todo in result.plan] == ["mine"]
+    assert [r.number for r in agent.plan_state.ledger.revisions] == [1, 2]
+    await check_fold(agent, store)
+
+
 async def test_undo_and_redo_are_revisions_in_the_log() -> None:
     store = MemoryStore()
     agent = await start([[write(1)], "x", "x"], store=store)

@@ -23,6 +23,7 @@ from parts import (
 from onplan.events import Decided
 from onplan.hooks import (
     Allow,
+    Ask,
     Block,
     Continue,
     Deny,
@@ -174,11 +175,52 @@ async def test_no_opinion_lets_a_call_run_without_a_verdict() -> None:
     assert await told(None, None) == (ToolResult("t1", "work", "worked x", changed=True), [])
 
 
-async def test_the_first_verdict_decides() -> None:
-    allowed = (ToolResult("t1", "work", "worked x", changed=True), [Decided("t1", "allow", "me", "fine")])
-    assert await told(None, Allow("me", "fine"), Deny("late")) == allowed
-    denied = ToolResult("t1", "work", "Error: not run: early", "denied", {"denied": "hook"})
-    assert await told(Deny("early"), Allow("me")) == (denied, [Decided("t1", "deny", "hook", "early")])
+async def test_a_permission_lets_a_call_run_and_is_kept_with_its_reason() -> None:
+    ran = ToolResult("t1", "work", "worked x", changed=True)
+    assert await told(None, Allow("me", "fine")) == (ran, [Decided("t1", "allow", "me", "fine")])
+    assert await told(Allow("me"), Allow("you")) == (ran, [Decided("t1", "allow", "you")])
+
+
+@pytest.mark.parametrize(
+    "decisions",
+    [
+        (Deny("no"),),
+        (Deny("no"), Allow("me")),
+        (Allow("me"), Deny("no")),
+        (Deny("early"), Deny("no"), Ask("?")),
+    ],
+)
+async def test_a_denial_counts_wherever_it_stands(decisions: tuple[Any, ...]) -> None:
+    denied = ToolResult("t1", "work", "Error: not run: no", "denied", {"denied": "hook"})
+    assert await told(*decisions) == (denied, [Decided("t1", "deny", "hook", "no")])
+
+
+async def test_a_question_that_no_later_hook_takes_up_is_a_denial_for_want_of_a_person() -> None:
+    result, (verdict,) = await told(Allow("me"), Ask("it looks odd"))
+    assert (result.outcome, result.details) == ("denied", {"denied": "hook", "nobody": True})
+    assert "it looks odd" in result.content
+    assert verdict.verdict == "deny"
+    asked = await told(Ask("it looks odd"), Allow("person"))
+    assert asked == (ToolResult("t1", "work", "worked x", changed=True), [Decided("t1", "allow", "person")])
+
+
+async def test_a_permission_does_not_hold_for_arguments_that_were_rewritten_after_it() -> None:
+    result, verdicts = await told(Allow("me"), Rewrite({"text": "y"}))
+    assert (result.content, verdicts) == ("worked y", [])
+
+
+async def test_each_hook_knows_what_those_before_it_said() -> None:
+    heard: list[Any] = []
+
+    def listen(call: Call, tool: Tool, view: View) -> None:
+        heard.append(view.decided)
+
+    hooks = (
+        decide(Allow("me")) + Hooks(before_tool=(listen,)) + decide(Ask("?")) + Hooks(before_tool=(listen,))
+    )
+    agent = await start([[call(1)], "x"], hooks=hooks)
+    await agent.run("go")
+    assert heard == [(Allow("me"),), (Allow("me"), Ask("?"))]
 
 
 async def test_a_skipped_call_is_no_denial() -> None:

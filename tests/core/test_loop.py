@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -120,6 +120,20 @@ async def test_cancelling_aborts_the_request_and_keeps_the_text() -> None:
     assert agent.messages[-1] == Assistant((Text("I am"),), "interrupted", model="stream")
 
 
+class KeptModel:
+    """A model that holds on to its streams, so that nothing but the loop closes them."""
+
+    name = "kept"
+
+    def __init__(self, make: Callable[[Request], AsyncIterator[Delta | Assistant]]) -> None:
+        self._make = make
+        self._kept: list[AsyncIterator[Delta | Assistant]] = []
+
+    def stream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
+        self._kept.append(self._make(request))
+        return self._kept[-1]
+
+
 async def test_a_stream_is_closed_once_its_reply_is_there() -> None:
     closed: list[bool] = []
 
@@ -130,11 +144,7 @@ async def test_a_stream_is_closed_once_its_reply_is_there() -> None:
         finally:
             closed.append(True)
 
-    class Model:
-        name = "long"
-        stream = staticmethod(long)
-
-    agent = await start(Model())
+    agent = await start(KeptModel(long))
     assert (await agent.run("go")).text == "hi"
     assert closed == [True]
 
@@ -146,11 +156,7 @@ async def test_a_stream_that_fails_when_closed_does_not_spoil_its_reply() -> Non
         finally:
             raise OSError("reset")
 
-    class Model:
-        name = "rude"
-        stream = staticmethod(rude)
-
-    agent = await start(Model())
+    agent = await start(KeptModel(rude))
     assert (await agent.run("go")).text == "hi"
 
 

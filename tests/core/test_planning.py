@@ -20,6 +20,7 @@ from parts import (
     write,
 )
 
+from onplan.errors import ModelError
 from onplan.events import PlanChanged
 from onplan.hooks import Hooks
 from onplan.messages import Call, Note, Text
@@ -59,6 +60,15 @@ async def test_a_reminder_rides_behind_the_results_of_the_third_quiet_round() ->
     assert note.placement == "beside"
     assert note.text.startswith("<reminder>Update your todos.")
     assert note.text.endswith("</reminder>")
+    check_requests(model.requests)
+
+
+async def test_a_request_that_is_made_again_does_not_add_a_second_reminder() -> None:
+    model = ScriptedModel(planned(*quiet(1, 3), ModelError("busy"), "x", "x"))
+    agent = await start(model)
+    assert (await agent.run("go")).reason == "model_error"
+    await agent.run("again")
+    assert [len(notes(request.messages, "reminder")) for request in model.requests[4:6]] == [1, 1]
     check_requests(model.requests)
 
 

@@ -327,7 +327,10 @@ def test_lone_surrogates_are_replaced() -> None:
     assert taken({"todos": [{**A, "content": "a\ud800"}]}).todos == (Todo("a\ufffd"),)
 
 
-@pytest.mark.parametrize(("sent_id", "kept"), [(7, "7"), (" x ", "x"), ("", "1"), (None, "1"), (True, "1")])
+@pytest.mark.parametrize(
+    ("sent_id", "kept"),
+    [(7, "7"), (" x ", "x"), ("", "1"), (None, "1"), (True, "1"), ("a" * 39 + " b", "a" * 39)],
+)
 def test_an_id_is_text_and_else_the_position(sent_id: object, kept: str) -> None:
     assert taken({"items": [{"id": sent_id, "text": "a"}]}, TODO).todos == (Todo("a", id=kept),)
 

@@ -167,6 +167,15 @@ def test_hooks_and_settings_of_git_cannot_be_changed(run: Run, root: Path, git: 
     assert _tree(root) == before | {".claude": "", ".onplan": ""}
 
 
+def test_a_repository_can_be_closed_altogether(run: Run, root: Path, git: Git):
+    git("init", "-q")
+    before = _tree(root / ".git")
+    closed = (root / ".git",)
+    done = run("git status -s; echo /tmp > .git/commondir || touch .git/index", read_only=closed)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert _tree(root / ".git") == before
+
+
 def test_settings_of_submodules_and_worktrees_cannot_be_changed(run: Run, root: Path, git: Git):
     git("init", "-q")
     for name in ("modules/lib", "worktrees/other"):

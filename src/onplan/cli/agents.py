@@ -69,7 +69,7 @@ async def running(
             resume=log.info.id if log else "",
         )
         for warning in store.warnings:
-            notices.line(Span(f"onplan: {warning}", "yellow"))
+            notices.say(Span(f"onplan: {warning}", "yellow"))
         try:
             yield Running(agent, store, rights, root, config)
         finally:

@@ -32,6 +32,8 @@ class TerminalApprover:
         screen.line()
         screen.line(f"onplan asks: run {visible(call.name)}?")
         screen.judged(question.preview or preview(call, self._root))
+        if reason := getattr(question, "reason", ""):
+            screen.say(f"Why you are asked: {visible(reason)}")
         self._terminal.forget()
         offered = question.quiet_tools if question.first else ()
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,12 +62,16 @@ def in_editor(plan: Plan) -> str:
     with tempfile.TemporaryDirectory(prefix="onplan-") as directory:
         path = Path(directory) / "plan.md"
         path.write_text(_HEADER + to_checklist(plan), encoding="utf-8")
+        # Ctrl-C is the editor's then; a handler, unlike an ignored signal, is not handed down to it.
+        before = signal.signal(signal.SIGINT, lambda *_: None)
         try:
             code = subprocess.run([*editor, str(path)], check=False).returncode
         except OSError as error:
             raise ConfigError(
                 f"the editor {editor[0]} cannot be started ({error.strerror}): set EDITOR, or use --file"
             ) from None
+        finally:
+            signal.signal(signal.SIGINT, before)
         if code:
             raise ConfigError(f"the editor {editor[0]} ended with {code}: nothing was changed")
         return path.read_text(encoding="utf-8", errors="replace")

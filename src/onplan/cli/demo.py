@@ -103,11 +103,11 @@ class _Counts:
 def _introduce(screen: Screen, root: Path, task: str, *, auto: bool) -> None:
     from onplan.cli.view.screen import Span
 
-    screen.line(Span("onplan demo", "bold"), f"  in {root}")
-    screen.line("The model is scripted (no key, no network); everything else is the real thing.")
+    screen.say(Span("onplan demo", "bold"), f"  in {root}")
+    screen.say("The model is scripted (no key, no network); everything else is the real thing.")
     rule = "reading and planning tools are allowed; " + ("writing too (--auto)" if auto else "writing asks")
-    screen.line(f"Rule for this run: {rule}.")
-    screen.line(Span("job", "bold"), f"  {task}")
+    screen.say(f"Rule for this run: {rule}.")
+    screen.say(Span("job", "bold"), f"  {task}")
     screen.line()
 
 
@@ -117,19 +117,21 @@ def _close(screen: Screen, agent: Agent, watched: _Counts) -> None:
 
     stats = agent.plan_state.stats
     screen.line()
-    screen.line(
+    screen.say(
         Span("figures", "bold"),
         f"  {counted(stats.requests, 'model call')}, {counted(watched.calls, 'tool call')}, "
         f"{counted(stats.writes, 'plan write')}, "
         f"{counted(len(watched.files), 'file')} written",
     )
-    screen.line(
+    screen.say(
         f"  the plan was at most {stats.max_messages} messages, {stats.max_tokens:,} tokens away; "
         f"{counted(stats.reminders, 'reminder')}"
     )
-    screen.line("The model was scripted. A real one is to be named by --model or MODEL_ID, once it is")
-    screen.line("installed: this version has none. Everything else stays as you saw it.")
-    screen.line(Span(f"See the run again: onplan show {agent.session_id}", "dim"))
+    screen.say(
+        "The model was scripted. A real one will be named by --model or MODEL_ID; this version has none. "
+        "Everything else is what a real model works with."
+    )
+    screen.say(Span(f"See the run again: onplan show {agent.session_id}", "dim"))
 
 
 def _text(path: Path) -> str:

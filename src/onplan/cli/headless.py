@@ -62,7 +62,7 @@ async def _run(prompt: str, config: Config, output_format: OutputFormat, colour:
 def _warner(notices: Screen) -> Callable[[Event], None]:
     def warn(event: Event) -> None:
         if isinstance(event, Warned):
-            notices.line(Span(f"onplan: {event.text}", "yellow"))
+            notices.say(Span(f"onplan: {event.text}", "yellow"))
 
     return warn
 
@@ -72,7 +72,7 @@ async def _close(agent: Agent, notices: Screen) -> None:
     try:
         await agent.close()
     except StoreError as error:
-        notices.line(Span(f"onplan: {error}", "yellow"))
+        notices.say(Span(f"onplan: {error}", "yellow"))
 
 
 def _report(
@@ -84,7 +84,7 @@ def _report(
     notices.flush()
     out.text(result.text)
     notices.lines(ending_lines(result))
-    notices.line(Span(cost_line(cost_of(agent)), "dim"))
+    notices.say(Span(cost_line(cost_of(agent)), "dim"))
 
 
 async def _begin_stream(run: Running, out: Screen) -> None:

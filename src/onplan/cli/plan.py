@@ -110,7 +110,7 @@ def stats(flags: RunFlags, session: str, as_json: bool) -> None:
         screen.json({"session": log.info.id, "figures": state.stats.to_json(), "planning": cost.to_json()})
         return
     screen.lines(figure_lines(state.stats))
-    screen.line(cost_line(cost))
+    screen.say(cost_line(cost))
 
 
 @command.command("undo", epilog="\b\nExample:\n  onplan plan undo")
@@ -200,8 +200,8 @@ async def _change(
             state = await _apply(store, log.info.id, request)
         except SessionBusy as busy:
             await leave_request(store, log.info.id, request)
-            screen.line(f"{busy.args[0].partition(';')[0]}.")
-            screen.line(f"The {action} was left there: it is made before the next request to the model.")
+            screen.say(f"{busy.args[0].partition(';')[0]}.")
+            screen.say(f"The {action} was left there: it is made before the next request to the model.")
             return
     if state is None:
         screen.line("nothing changed: that is the plan already")

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
-
-from onplan.cli.view.words import counted
+from onplan.cli.view.words import as_json, counted
 from onplan.errors import OnplanError
 from onplan.messages import Call
 from onplan.tools.workspace import Workspace
@@ -41,7 +39,7 @@ def _listed(arguments: Mapping[str, Any]) -> str:
 
 
 def _value(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
+    return value if isinstance(value, str) else as_json(value)
 
 
 def _written(root: Path, path: str, content: str) -> list[str]:

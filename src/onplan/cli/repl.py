@@ -89,7 +89,7 @@ class _Repl:
                 break
             await self._do(run, line.strip())
         if any(isinstance(message, User) for message in run.agent.messages):
-            screen.line(Span(f"Go on later: onplan resume {run.agent.session_id}", "dim"))
+            screen.say(Span(f"Go on later: onplan resume {run.agent.session_id}", "dim"))
         return self._interruption.code or 0
 
     def _leaves(self) -> bool:
@@ -102,7 +102,7 @@ class _Repl:
             self._interruption.code = 130
             return True
         self._pressed = now
-        self._screen.line(Span("Ctrl-C again leaves; so does Ctrl-D", "dim"))
+        self._screen.say(Span("Ctrl-C again leaves; so does Ctrl-D", "dim"))
         return False
 
     async def _do(self, run: Running, line: str) -> None:
@@ -126,20 +126,20 @@ class _Repl:
 
     def _show_ending(self, result: Result) -> None:
         if result.reason == "interrupted":
-            self._screen.line(Span("interrupted; what was done until then is saved", "yellow"))
+            self._screen.say(Span("interrupted; what was done until then is saved", "yellow"))
             return
         self._screen.lines(ending_lines(result))
 
 
 def _greet(screen: Screen, run: Running) -> None:
     root = str(run.root)
-    screen.line(Span(f"onplan {__version__}", "bold"), f"  {run.agent.model.name} in {root}")
+    screen.say(Span(f"onplan {__version__}", "bold"), f"  {run.agent.model.name} in {root}")
     if run.config.model == DEMO:
-        screen.text(
+        screen.say(
             f'The scripted demo model answers (ask it: "{DEMO_TASK}"); '
             "a real one will be named by --model or MODEL_ID."
         )
-    screen.line(Span("/help lists the commands, Ctrl-D leaves", "dim"))
+    screen.say(Span("/help lists the commands, Ctrl-D leaves", "dim"))
     if run.agent.plan.todos:
         screen.lines(plan_lines(run.agent.plan, run.agent.plan_state.ledger.revision))
 
@@ -147,13 +147,13 @@ def _greet(screen: Screen, run: Running) -> None:
 def _toggle_auto(screen: Screen, run: Running) -> None:
     run.permissions.auto = not run.permissions.auto
     if run.permissions.auto:
-        screen.line(Span("auto-approve ON", "yellow"), ": every tool call runs without asking; /auto ends it")
+        screen.say(Span("auto-approve ON", "yellow"), ": every tool call runs without asking; /auto ends it")
     else:
-        screen.line(Span("auto-approve OFF", "green"), ": calls are asked about again")
+        screen.say(Span("auto-approve OFF", "green"), ": calls are asked about again")
 
 
 async def _revise(screen: Screen, run: Running, command: str) -> None:
     try:
         await (run.agent.undo_plan() if command == "/undo" else run.agent.redo_plan())
     except OnplanError as error:
-        screen.line(Span(str(error), "yellow"))
+        screen.say(Span(str(error), "yellow"))

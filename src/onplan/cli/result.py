@@ -7,7 +7,7 @@ from typing import Any
 
 from onplan.agent import Agent, Result
 from onplan.cli.cost import cost_of
-from onplan.cli.view.screen import Line, Span
+from onplan.cli.view.screen import Line, Prose, Span
 
 
 def result_json(result: Result, agent: Agent, exit_code: int) -> dict[str, Any]:
@@ -41,10 +41,10 @@ def ending_lines(result: Result) -> Iterator[Line]:
     if result.nobody:
         count = f"{result.nobody} call{'s' if result.nobody > 1 else ''}"
         told = f"{count} denied: nobody was there to ask; --auto lets calls run"
-        yield (Span(f"onplan: {told}", "yellow"),)
+        yield Prose((Span(f"onplan: {told}", "yellow"),))
     told = _told(result)
     if told:
-        yield (Span(f"onplan: {told}", "yellow"),)
+        yield Prose((Span(f"onplan: {told}", "yellow"),))
 
 
 def _told(result: Result) -> str:

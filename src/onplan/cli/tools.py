@@ -44,7 +44,7 @@ def command(flags: RunFlags, name: str | None, without_injection: bool, as_json:
         if name:
             screen.text(_pretty(leaked_schema(tool) if without_injection else tool.input_schema))
     if not name:
-        screen.line(_total(tools))
+        screen.say(_total(tools))
 
 
 def _chosen(name: str | None) -> list[Tool]:

@@ -37,11 +37,22 @@ _STRING = re.compile(r"\\(\n|[$`\"\\])")
 _ANSI = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.)|(.))", re.DOTALL
 )
-_ANSI_NAMES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ANSI_NAMES = {
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
 _NAME = r"[A-Za-z_]\w*|\d+|[@*#?$!-]"
 _SIMPLE = re.compile(rf"({_NAME})(?:\[([^\]]*)\])?")
 _DEFAULT = re.compile(rf"({_NAME})(?:\[[^\]]*\])?(:?[-=+?])")
 _SLASH = re.compile(rf"({_NAME})%%?/")
+_SUBSTITUTIONS = ("command_substitution", "process_substitution")
 _BLANKS = re.compile(r"[ \t\n]+")
 _TILDE = re.compile(rf"(?:[A-Za-z_]\w*=)?{TILDE}([^/]*)")
 
@@ -49,7 +60,7 @@ Substitute = Callable[["Node"], str]
 """What a command or process substitution would print; called once for each."""
 
 
-class TooMuch(Exception):  # noqa: N818 - it is no error of anyone: the guard gives up and asks
+class TooMuch(Exception):
     """The line asks for more work than a verdict is worth."""
 
 
@@ -89,7 +100,10 @@ class Expander:
 
     def visit(self, node: Node) -> None:
         """Run the substitutions below `node`, whatever it is."""
-        self._visit(node, 0)
+        if node.type in _SUBSTITUTIONS:
+            self.substitute(node)
+        else:
+            self._visit(node, 0)
 
     def home(self, field: str) -> str:
         """`field` with a leading `~` resolved, and every other `~` plain."""
@@ -139,7 +153,7 @@ class Expander:
             case "expansion":
                 found = self._expansion(node, quoted=quoted, depth=depth)
             case "command_substitution":
-                found = [self._split(self.substitute(node).rstrip("\n"), quoted=quoted)]
+                found = [self._split(self.substitute(node).replace("\0", "").rstrip("\n"), quoted=quoted)]
             case "process_substitution":
                 found = [STREAM + self.substitute(node)]
             case "arithmetic_expansion":
@@ -258,7 +272,7 @@ class Expander:
         if depth > 60:
             raise TooMuch
         for child in node.children:
-            if child.type in ("command_substitution", "process_substitution"):
+            if child.type in _SUBSTITUTIONS:
                 self.substitute(child)
             elif child.child_count:
                 self._visit(child, depth + 1)

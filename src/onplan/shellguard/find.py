@@ -36,7 +36,9 @@ class Find:
     def commands(self) -> list[Argv]:
         """The commands that it runs, once for each path that it finds."""
         return [
-            Argv(tuple(word.replace("{}", path) for word in words)) for words in self.runs for path in self.reached()
+            Argv(tuple(word.replace("{}", path) for word in words))
+            for words in self.runs
+            for path in self.reached()
         ]
 
 

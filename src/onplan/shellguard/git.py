@@ -8,7 +8,9 @@ from onplan.shellguard.marks import UNKNOWN, is_pattern
 from onplan.shellguard.options import options
 from onplan.shellguard.verdict import Argv, Code, Finding, Outcome
 
-_GLOBAL_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
+_GLOBAL_VALUES = frozenset(
+    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}
+)
 _RUNNING_SETTINGS = (
     "core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "core.hookspath", "diff.external",
     "sequence.editor", "credential.helper", "core.askpass", "gpg.program",
@@ -52,7 +54,9 @@ def _setting(key: str, text: str) -> list[Outcome]:
     name = key.lower()
     if name.startswith("alias."):
         return [Code(text[1:])] if text.startswith("!") else [Argv(("git", *text.split()))] if text else []
-    runs = name in _RUNNING_SETTINGS or name.endswith((".textconv", ".clean", ".smudge", ".process", ".driver"))
+    runs = name in _RUNNING_SETTINGS or name.endswith(
+        (".textconv", ".clean", ".smudge", ".process", ".driver")
+    )
     if runs and text not in _HARMLESS_EDITORS:
         return [Code(text), Finding("ask", f"git's setting `{key}` names a program that git will run")]
     return []
@@ -80,7 +84,9 @@ def _loss(name: str, args: list[str]) -> str:
             return "rewrites every commit"
         case "update-ref" if found.has("d"):
             return "removes a reference"
-        case "rm" if found.has("r") and any(word in (".", "*") or is_pattern(word[-1:]) for word in found.operands):
+        case "rm" if found.has("r") and any(
+            word in (".", "*") or is_pattern(word[-1:]) for word in found.operands
+        ):
             return "removes every file"
         case _:
             return ""

@@ -105,7 +105,13 @@ def _starts(text: str) -> list[_Start]:
         elif text.startswith("<<<", index):
             index += 3
         elif match := _START.match(text, index):
-            start = _Start(index, match.end(), _delimiter(match), match.group(4) is None or "\\" in match.group(), bool(match.group(1)))
+            start = _Start(
+                index,
+                match.end(),
+                _delimiter(match),
+                match.group(4) is None or "\\" in match.group(),
+                bool(match.group(1)),
+            )
             found.append(start)
             waiting.append(start)
             index = match.end()

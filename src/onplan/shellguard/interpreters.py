@@ -9,7 +9,7 @@ from onplan.shellguard.marks import FILE, STREAM, UNKNOWN, is_known, plain, show
 from onplan.shellguard.paths import Kind, meaning
 from onplan.shellguard.verdict import Code, Finding, Outcome, Place
 
-SHELLS = frozenset("sh bash dash zsh ksh ksh93 mksh ash rbash fish yash tcsh csh pwsh".split())
+SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "yash", "tcsh", "csh", "pwsh"])
 
 _LANGUAGE = re.compile(
     r"(python|pypy|perl|ruby|node|nodejs|bun|deno|php|lua|luajit|Rscript|osascript|tclsh|ts-node|tsx)"
@@ -19,13 +19,23 @@ _CODE_FLAGS = {
     "python": "c", "pypy": "c", "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "bun": "ep", "deno": "",
     "php": "rBE", "lua": "e", "luajit": "e", "Rscript": "e", "osascript": "e", "tclsh": "", "ts-node": "ep", "tsx": "ep",
 }  # fmt: skip
-_VALUE_FLAGS = {"python": "mWX", "pypy": "mWX", "perl": "IMmF0", "ruby": "IrEC", "node": "r", "nodejs": "r", "php": "dcz"}
-_NOT_READING = frozenset({"-m", "-V", "-h", "-v", "--version", "--help", "-i", "--test", "--check", "-l", "--eval"})
+_VALUE_FLAGS = {
+    "python": "mWX",
+    "pypy": "mWX",
+    "perl": "IMmF0",
+    "ruby": "IrEC",
+    "node": "r",
+    "nodejs": "r",
+    "php": "dcz",
+}
+_NOT_READING = frozenset(
+    {"-m", "-V", "-h", "-v", "--version", "--help", "-i", "--test", "--check", "-l", "--eval"}
+)
 
 _RUNS_SHELL = re.compile(
     r"\b(?:system|popen|subprocess|spawn\w*|exec[vlpe]*|execSync|execFile\w*|child_process|getoutput|"
     r"check_output|check_call|Popen|shell_exec|passthru|proc_open|Open3|os\.execute|io\.popen|pty)\b"
-    r"|do shell script|%x[\[({|]|`"
+    r"|do shell script|%x[\[({|]"
 )
 _REMOVES = re.compile(
     r"\b(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|remove_tree|rmdir|removedirs|remove_entry\w*|delete_tree|unlinkSync|"
@@ -37,7 +47,9 @@ _HIDDEN = re.compile(
 )
 _EVALUATES = re.compile(r"\b(?:exec|eval|compile|Function|instance_eval|loadstring|load)\s*\(?")
 _FORKS = re.compile(r"(?:while|loop|until|for)\b[^#]*\bfork\b|\bfork\b[^#]*\b(?:while|until)\b")
-_LITERAL = re.compile(r"'''(.*?)'''|\"\"\"(.*?)\"\"\"|'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|`([^`]*)`", re.DOTALL)
+_LITERAL = re.compile(
+    r"'''(.*?)'''|\"\"\"(.*?)\"\"\"|'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|`([^`]*)`", re.DOTALL
+)
 _HOME = re.compile(r"expanduser|Path\.home|homedir|ENV\[.HOME.\]|environ|process\.env|Dir\.home|\$ENV\{")
 _ROOTED = re.compile(r"[~/]|\.\.(?:/|$)|\*$|\.$")
 
@@ -65,7 +77,9 @@ def shell(name: str, args: Sequence[str], place: Place) -> list[Outcome]:
             return []
         if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word) or word in ("--command", "-Command"):
             return _given(name, _after_flags(args[index + 1 :]))
-        if word in ("-s", "-", "--", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") or re.fullmatch(r"-[a-z]*s", word):
+        if word in ("-s", "-", "--", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") or re.fullmatch(
+            r"-[a-z]*s", word
+        ):
             if word == "--" and index + 1 < len(args):
                 return _script(name, args[index + 1], place)
             reads = True
@@ -88,7 +102,10 @@ def _after_flags(args: Sequence[str]) -> Sequence[str]:
 def _given(name: str, words: Sequence[str]) -> list[Outcome]:
     if not words:
         return []
-    return [Code(plain(words[0]), tuple(words[2:]))] if is_known(words[0]) else [_unresolved(name), Code(words[0])]
+    zero = words[1] if len(words) > 1 else name
+    if not is_known(words[0]):
+        return [_unresolved(name), Code(words[0])]
+    return [Code(plain(words[0]), tuple(words[2:]), zero)]
 
 
 def _script(name: str, word: str, place: Place) -> list[Outcome]:
@@ -204,22 +221,32 @@ def _suspect(name: str, text: str, place: Place, passes: Judge) -> list[Outcome]
     if _EVALUATES.search(text) and _HIDDEN.search(text):
         return [Finding("ask", f"the text given to `{name}` runs what it decodes or fetches")]
     literals = _literals(text)
-    if _RUNS_SHELL.search(text):
+    if _RUNS_SHELL.search(text) or ("`" in text and _kind(name) in ("perl", "ruby", "php")):
         for line in [*literals, " ".join(literals)]:
             if not passes(line):
                 return [Finding("ask", f"the text given to `{name}` would run `{shown(line)[:80]}`")]
         if not literals:
-            return [Finding("ask", f"the text given to `{name}` runs a command that is not known before it runs")]
+            return [
+                Finding("ask", f"the text given to `{name}` runs a command that is not known before it runs")
+            ]
     if not _REMOVES.search(text):
         return []
     if _HOME.search(text):
-        return [Finding("ask", f"the text given to `{name}` removes something below a directory that is not known")]
+        return [
+            Finding(
+                "ask", f"the text given to `{name}` removes something below a directory that is not known"
+            )
+        ]
     rooted = [one for one in literals if _ROOTED.match(one)]
     for path in rooted:
         if "\n" not in path and meaning(path.replace("~", place.home, 1), place).kind is not Kind.INSIDE:
-            return [Finding("ask", f"the text given to `{name}` removes files and names `{shown(path)[:80]}`")]
+            return [
+                Finding("ask", f"the text given to `{name}` removes files and names `{shown(path)[:80]}`")
+            ]
     if not literals:
-        return [Finding("ask", f"the text given to `{name}` removes something that is not known before it runs")]
+        return [
+            Finding("ask", f"the text given to `{name}` removes something that is not known before it runs")
+        ]
     return []
 
 
@@ -234,5 +261,3 @@ def _piped(name: str) -> Finding:
 
 def _unresolved(name: str) -> Finding:
     return Finding("ask", f"`{name}` runs text that is not known before it runs")
-
-

@@ -33,7 +33,9 @@ def judge(line: str, *, cwd: str, home: str, rules: Sequence[Rule] = ()) -> Verd
 def _read(line: str, cwd: str, home: str, record: Record) -> None:
     hidden = unseen(line)
     if hidden is not None:
-        record.find("ask", "the line holds characters that a person cannot see; write it without them", hidden)
+        record.find(
+            "ask", "the line holds characters that a person cannot see; write it without them", hidden
+        )
     walker = Walker(record, workspace=cwd, home=home)
     try:
         walker.line(line)
@@ -76,7 +78,9 @@ def _by_rule(record: Record, rules: Sequence[Rule], decision: str) -> Verdict | 
             if decision == "deny":
                 reason = f"the rule `deny {rule.pattern}` forbids `{entry.text[:80]}`; do it another way."
                 return Verdict("deny", reason, entry.span, by="rule")
-            return Verdict("ask", f"the rule `ask {rule.pattern}` wants a person to see this.", entry.span, by="rule")
+            return Verdict(
+                "ask", f"the rule `ask {rule.pattern}` wants a person to see this.", entry.span, by="rule"
+            )
     return None
 
 

@@ -6,27 +6,33 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from onplan.shellguard.find import roots_of
-from onplan.shellguard.marks import FILE, SOME, STREAM, UNKNOWN, is_known, plain, shown
+from onplan.shellguard.marks import FILE, SOME, STREAM, UNKNOWN, is_known, shown
 from onplan.shellguard.options import options
 from onplan.shellguard.verdict import Place
 
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|0?([0-7]{1,3})|(n|t|r|\\)|(c).*)", re.DOTALL)
 _CONVERSION = re.compile(r"%[-+0-9.]*([a-zA-Z%])")
 _SET_UP = frozenset(
-    "ssh-agent brew direnv pyenv rbenv nodenv goenv jenv fnm opam dircolors starship zoxide luarocks".split()
+    ["ssh-agent", "brew", "direnv", "pyenv", "rbenv", "nodenv", "goenv", "jenv", "fnm", "opam", "dircolors", "starship", "zoxide", "luarocks"]
 )
-_ONE_WORD = frozenset("date nproc uname whoami hostname arch id tty wc seq sha256sum md5sum uuidgen getconf".split())
+_ONE_WORD = frozenset(
+    ["date", "nproc", "uname", "whoami", "hostname", "arch", "id", "tty", "wc", "seq", "sha256sum", "md5sum", "uuidgen", "getconf"]
+)
 _GIT_WORDS = ("rev-parse", "describe", "branch", "symbolic-ref", "merge-base", "rev-list")
 _GIT_NAMES = ("ls-files", "diff", "diff-tree", "ls-tree")
+
+
+_AS_IT_IS = frozenset({"printf", "cat", "tee", "sort", "uniq", "head", "tail"})
 
 
 def printed(name: str, args: Sequence[str], place: Place) -> str:
     """The text that `name` with `args` would print; marks stand for what is not known."""
     printer = _PRINTERS.get(name)
     if printer is not None:
-        return printer(args, place)
+        text = printer(args, place)
+        return text if name in _AS_IT_IS or not text or text == UNKNOWN else f"{text}\n"
     if name in _ONE_WORD:
-        return SOME
+        return f"{SOME}\n"
     if name in _SET_UP:
         return ""
     return UNKNOWN
@@ -37,7 +43,7 @@ def _echo(args: Sequence[str], _: Place) -> str:
     escapes = False
     while words and re.fullmatch("-[neE]+", words[0]):
         escapes = "e" in words.pop(0) or escapes
-    text = " ".join(plain(word) for word in words)
+    text = " ".join(words)
     return _escaped(text) if escapes else text
 
 
@@ -75,7 +81,7 @@ def _character(found: re.Match[str]) -> str:
     hexadecimal, octal, name, stop = found.groups()
     if hexadecimal or octal:
         code = int(hexadecimal, 16) if hexadecimal else int(octal, 8) & 0xFF
-        return chr(code or 0xFFFD)
+        return chr(code)
     if stop:
         return ""
     return {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}[name]
@@ -114,7 +120,9 @@ def _grep(args: Sequence[str], place: Place) -> str:
     lists = options(args).has("l", "L", "files-with-matches", "files-without-match")
     if lists:
         return _listing(args, place)
-    return place.stdin if place.stdin is not None and SOME in place.stdin and is_known(place.stdin) else UNKNOWN
+    return (
+        place.stdin if place.stdin is not None and SOME in place.stdin and is_known(place.stdin) else UNKNOWN
+    )
 
 
 def _rg(args: Sequence[str], place: Place) -> str:

@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from onplan.shellguard.find import roots_of
 from onplan.shellguard.git import git
-from onplan.shellguard.interpreters import SHELLS, Judge, awk, evaluated, is_interpreter, language, shell, sourced
+from onplan.shellguard.interpreters import (
+    SHELLS,
+    Judge,
+    awk,
+    evaluated,
+    is_interpreter,
+    language,
+    shell,
+    sourced,
+)
 from onplan.shellguard.marks import UNKNOWN, is_known, plain, shown
 from onplan.shellguard.options import options
 from onplan.shellguard.paths import Kind, disk, meaning, sensitive, shuts_down
@@ -16,25 +25,20 @@ from onplan.shellguard.verdict import Argv, Code, Finding, Outcome, Place
 Check = Callable[[tuple[str, ...], Place], "list[Outcome]"]
 
 _DISK_TOOLS = frozenset(
-    "blkdiscard sgdisk gdisk cgdisk parted sfdisk fdisk cfdisk badblocks cryptsetup hdparm nvme pvremove vgremove "
-    "lvremove pvcreate zpool zfs mdadm diskutil mkswap swapoff".split()
+    ["blkdiscard", "sgdisk", "gdisk", "cgdisk", "parted", "sfdisk", "fdisk", "cfdisk", "badblocks", "cryptsetup", "hdparm", "nvme", "pvremove", "vgremove", "lvremove", "pvcreate", "zpool", "zfs", "mdadm", "diskutil", "mkswap", "swapoff"]
 )
 _ERASING = frozenset(
-    "luksFormat luksErase erase format sanitize eraseDisk eraseVolume zeroDisk secureErase partitionDisk destroy "
-    "mklabel mkpart rm labelclear --zap-all -Z -z --zap -o --clear --delete --zero-superblock "
-    "--security-erase -w".split()
+    ["luksFormat", "luksErase", "erase", "format", "sanitize", "eraseDisk", "eraseVolume", "zeroDisk", "secureErase", "partitionDisk", "destroy", "mklabel", "mkpart", "rm", "labelclear", "--zap-all", "-Z", "-z", "--zap", "-o", "--clear", "--delete", "--zero-superblock", "--security-erase", "-w"]
 )
 _WRITES_DISK = frozenset({"blkdiscard", "pvremove", "pvcreate", "vgremove", "lvremove", "mkswap"})
-_LOOKING = frozenset({"-l", "--list", "--help", "-h", "--version", "-V", "list", "status", "print", "-p", "--print"})
+_LOOKING = frozenset(
+    {"-l", "--list", "--help", "-h", "--version", "-V", "list", "status", "print", "-p", "--print"}
+)
 _SHUTDOWN_ARGS = frozenset({"-c", "--help", "--show", "-k", "--version", "-w", "--wtmp-only"})
-_SYSTEMCTL = frozenset("poweroff reboot halt kexec soft-reboot rescue emergency exit".split())
-_SYSTEMCTL_ASKS = frozenset("suspend hibernate hybrid-sleep isolate mask".split())
+_SYSTEMCTL = frozenset(["poweroff", "reboot", "halt", "kexec", "soft-reboot", "rescue", "emergency", "exit"])
+_SYSTEMCTL_ASKS = frozenset(["suspend", "hibernate", "hybrid-sleep", "isolate", "mask"])
 _TO_DATA = frozenset(
-    "echo printf grep egrep fgrep rg ag ack git man info which type whereis whatis apropos help alias ls cat head tail "
-    "wc file stat test [ sed awk gawk jq yq tr cut sort uniq tee cowsay logger notify-send say read export export "
-    "less more bat true false : basename dirname realpath pytest make npm yarn pnpm cargo go docker podman apt apt-get "
-    "brew pip pip3 code touch mkdir history unset unalias compgen complete hash bind rename apt-mark dpkg rpm dnf yum "
-    "pacman apk conda uv poetry gh glab kubectl helm expr seq diff cmp".split()
+    ["echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "git", "man", "info", "which", "type", "whereis", "whatis", "apropos", "help", "alias", "ls", "cat", "head", "tail", "wc", "file", "stat", "test", "[", "sed", "awk", "gawk", "jq", "yq", "tr", "cut", "sort", "uniq", "tee", "cowsay", "logger", "notify-send", "say", "read", "export", "export", "less", "more", "bat", "true", "false", ":", "basename", "dirname", "realpath", "pytest", "make", "npm", "yarn", "pnpm", "cargo", "go", "docker", "podman", "apt", "apt-get", "brew", "pip", "pip3", "code", "touch", "mkdir", "history", "unset", "unalias", "compgen", "complete", "hash", "bind", "rename", "apt-mark", "dpkg", "rpm", "dnf", "yum", "pacman", "apk", "conda", "uv", "poetry", "gh", "glab", "kubectl", "helm", "expr", "seq", "diff", "cmp"]
 )
 _DANGEROUS = frozenset({"rm", "dd", "shred", "wipefs", "mkfs", "shutdown", "reboot", "poweroff", "halt"})
 
@@ -54,7 +58,11 @@ def check(name: str, args: tuple[str, ...], place: Place, passes: Judge) -> list
     found = _CHECKS.get(name)
     if found is not None:
         return found(args, place)
-    return [] if name in _TO_DATA else [*_unknown_wrapper(name, args), *_output(name, args, place)]
+    return (
+        []
+        if name in _TO_DATA
+        else [*_unknown_wrapper(name, args, place, passes), *_output(name, args, place)]
+    )
 
 
 def written(target: str, place: Place, *, what: str = "a redirection") -> list[Outcome]:
@@ -110,11 +118,15 @@ def _removed(name: str, path: str, place: Place, *, recursive: bool) -> list[Out
         case Kind.HISTORY:
             return [Finding("ask", f"`{name}` would remove a repository's history: {_named(what.name)}")]
         case Kind.OUTSIDE:
-            return [Finding("ask", f"`{name}` would remove something outside the workspace: {_named(what.name)}")]
+            return [
+                Finding("ask", f"`{name}` would remove something outside the workspace: {_named(what.name)}")
+            ]
 
 
 def _unlink(args: tuple[str, ...], place: Place) -> list[Outcome]:
-    return [one for path in options(args).operands for one in _removed("unlink", path, place, recursive=False)]
+    return [
+        one for path in options(args).operands for one in _removed("unlink", path, place, recursive=False)
+    ]
 
 
 def _shred(args: tuple[str, ...], place: Place) -> list[Outcome]:
@@ -142,7 +154,9 @@ def _format(name: str, args: tuple[str, ...], place: Place) -> list[Outcome]:
         return [_destroys_disk(name, disks[0])]
     if any(not is_known(word) or word.startswith("/dev/") for word in targets):
         return [Finding("ask", f"`{name}` makes a file system on a device that the guard does not know")]
-    return [Finding("ask", f"`{name}` overwrites {_named(shown(found.operands[-1]))}")] if found.operands else []
+    return (
+        [Finding("ask", f"`{name}` overwrites {_named(shown(found.operands[-1]))}")] if found.operands else []
+    )
 
 
 def _wipefs(args: tuple[str, ...], place: Place) -> list[Outcome]:
@@ -197,7 +211,11 @@ def _kill(args: tuple[str, ...], _: Place) -> list[Outcome]:
     elif len(targets) > 1 and targets[0].startswith("-") and targets[0] != "--":
         del targets[0]
     if any(word in ("-1", "0", "1", "-0") for word in targets):
-        return [Finding("ask", "`kill` here ends every process it can, or the first one; name the process by its id")]
+        return [
+            Finding(
+                "ask", "`kill` here ends every process it can, or the first one; name the process by its id"
+            )
+        ]
     return []
 
 
@@ -221,7 +239,9 @@ def _mode(name: str) -> Check:
                 outcomes.append(Finding("ask", f"`{name}` changes {_named(what.name)} with everything in it"))
             else:
                 outcomes.extend(written(path, place, what=f"`{name}`"))
-        if name == "chmod" and re.fullmatch(r"0?[2-7][0-7]{3}|[ugoa]*\+[rwxX]*s[rwxX]*", "".join(found.operands[:1])):
+        if name == "chmod" and re.fullmatch(
+            r"0?[2-7][0-7]{3}|[ugoa]*\+[rwxX]*s[rwxX]*", "".join(found.operands[:1])
+        ):
             outcomes.append(Finding("ask", "`chmod` lets a file run as its owner"))
         return outcomes
 
@@ -262,7 +282,12 @@ def _placed(name: str, sources: Sequence[str], target: str, place: Place) -> lis
     """The objections to `sources` being put at `target`, or into it."""
     if not target:
         return []
-    below = [f"{target}/{source.rstrip('/').rpartition('/')[2]}" for source in sources[:64] if not disk(target, place)]
+    names = (
+        []
+        if target.startswith("/dev/")
+        else [source.rstrip("/").rpartition("/")[2] for source in sources[:64]]
+    )
+    below = [f"{target}/{name}" for name in names]
     return [one for path in (target, *below) for one in written(path, place, what=name)][:1]
 
 
@@ -324,11 +349,17 @@ def _at(args: tuple[str, ...], place: Place) -> list[Outcome]:
 
 
 def _history(args: tuple[str, ...], _: Place) -> list[Outcome]:
-    return [Finding("ask", "`history` removes the record of what was run")] if options(args).has("c", "d") else []
+    return (
+        [Finding("ask", "`history` removes the record of what was run")]
+        if options(args).has("c", "d")
+        else []
+    )
 
 
 def _rsync(args: tuple[str, ...], place: Place) -> list[Outcome]:
-    found = options(args, "efTMB", ("rsh", "filter", "exclude", "include", "backup-dir", "rsync-path", "files-from"))
+    found = options(
+        args, "efTMB", ("rsh", "filter", "exclude", "include", "backup-dir", "rsync-path", "files-from")
+    )
     target = "".join(found.operands[-1:])
     outcomes: list[Outcome] = [Code(text) for flag, text in found.values if flag in ("-e", "--rsh") and text]
     if ":" in target.partition("/")[0] or not target:
@@ -343,9 +374,15 @@ def _rsync(args: tuple[str, ...], place: Place) -> list[Outcome]:
 
 
 def _tar(args: tuple[str, ...], place: Place) -> list[Outcome]:
-    found = options(args, "CfIX", ("directory", "file", "to-command", "use-compress-program", "checkpoint-action", "exclude"))
+    found = options(
+        args,
+        "CfIX",
+        ("directory", "file", "to-command", "use-compress-program", "checkpoint-action", "exclude"),
+    )
     outcomes: list[Outcome] = [
-        Code(text) for flag, text in found.values if flag in ("--to-command", "--use-compress-program", "-I") and text
+        Code(text)
+        for flag, text in found.values
+        if flag in ("--to-command", "--use-compress-program", "-I") and text
     ]
     for flag, text in found.values:
         if flag == "--checkpoint-action" and text.startswith("exec="):
@@ -372,7 +409,10 @@ def _extracted(name: str, directory: str, place: Place) -> list[Outcome]:
 def _docker(args: tuple[str, ...], _: Place) -> list[Outcome]:
     words = [word for word in args if not word.startswith("-")]
     volumes = [word for flag, word in options(args, "v", ("volume",)).values if flag in ("-v", "--volume")]
-    if any(re.match(r"/:|/(?:etc|root|home|var|usr|boot|dev):", word) for word in volumes) or "--privileged" in args:
+    if (
+        any(re.match(r"/:|/(?:etc|root|home|var|usr|boot|dev):", word) for word in volumes)
+        or "--privileged" in args
+    ):
         return [Finding("ask", "the container is given the machine's own directories or rights")]
     if any(re.search(r"source=/(?:,|$)|src=/(?:,|$)", word) for word in args):
         return [Finding("ask", "the container is given the machine's own directories or rights")]
@@ -402,16 +442,21 @@ def _make(args: tuple[str, ...], place: Place) -> list[Outcome]:
 def _output(name: str, args: tuple[str, ...], place: Place) -> list[Outcome]:
     """The objections to the file that `-o` or `--output` names."""
     found = options(args, "oO", ("output", "output-document", "out", "output-dir"))
-    paths = [text for flag, text in found.values if flag in ("-o", "-O", "--output", "--output-document", "--out")]
+    paths = [
+        text for flag, text in found.values if flag in ("-o", "-O", "--output", "--output-document", "--out")
+    ]
     return [one for path in paths if path for one in written(path, place, what=f"`{name}`")]
 
 
-def _unknown_wrapper(name: str, args: tuple[str, ...]) -> list[Outcome]:
-    """The words that look like a dangerous command, should `name` be a program that runs others."""
-    for index, word in enumerate(args):
+def _unknown_wrapper(name: str, args: tuple[str, ...], place: Place, passes: Judge) -> list[Outcome]:
+    """The objection to words that look like a dangerous command, should `name` be a program that runs others."""
+    for index, word in enumerate(args[:64]):
         base = word.rpartition("/")[2]
-        if base in _DANGEROUS or base.startswith("mkfs."):
-            return [Argv((name, *args[index:]))]
+        if base not in _DANGEROUS and not base.startswith("mkfs."):
+            continue
+        for one in check(base, args[index + 1 :], place, passes):
+            if isinstance(one, Finding):
+                return [Finding("ask", f"`{name}` may run what follows it: {one.reason}")]
     return []
 
 

@@ -19,8 +19,10 @@ Value = tuple[str, ...]
 """A variable's value: one text, or the elements of an array."""
 MAX_ALTERNATIVES = 16
 
-_NAMES = frozenset("# $ ! ? - RANDOM SRANDOM UID EUID PPID SECONDS LINENO EPOCHSECONDS EPOCHREALTIME BASHPID".split())
-_WORDS = frozenset("HOSTNAME OSTYPE HOSTTYPE MACHTYPE SHLVL COLUMNS LINES BASH_VERSION".split())
+_NAMES = frozenset(
+    ["#", "$", "!", "?", "-", "RANDOM", "SRANDOM", "UID", "EUID", "PPID", "SECONDS", "LINENO", "EPOCHSECONDS", "EPOCHREALTIME", "BASHPID"]
+)
+_WORDS = frozenset(["HOSTNAME", "OSTYPE", "HOSTTYPE", "MACHTYPE", "SHLVL", "COLUMNS", "LINES", "BASH_VERSION"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Shell:
 
     def become(self, others: Iterable[Shell]) -> None:
         """Continue as any of `others`, whichever was not left; as the first if all were."""
-        first, *rest = [other for other in others if not other.left] or [self]
+        first, *rest = [other.fork() for other in others if not other.left] or [self]
         self.cwds, self.previous = first.cwds, first.previous
         self.variables, self.positional, self.stack = first.variables, first.positional, first.stack
         self.functions, self.aliases = first.functions, first.aliases

@@ -82,4 +82,3 @@ def bash_parser() -> Parser:
     from tree_sitter import Language, Parser
 
     return Parser(Language(tree_sitter_bash.language()))
-

@@ -63,6 +63,8 @@ class Code:
 
     text: str
     positional: tuple[str, ...] | None = None
+    zero: str | None = None
+    """Its `$0`, if it is given one."""
     here: bool = False
     """Whether it runs in the same shell (`eval`) and not in a child."""
 
@@ -74,6 +76,8 @@ class Argv:
     words: tuple[str, ...]
     joined: bool = False
     """Whether the command line that named it speaks for it too (a wrapper, not `find -exec`)."""
+    functions: bool = False
+    """Whether the shell looks for a function of that name first."""
 
 
 Outcome = Finding | Code | Argv

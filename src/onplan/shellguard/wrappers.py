@@ -61,9 +61,14 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "taskset": Wrapper("", "-a -c", "-p", positionals=1),
     "time": Wrapper("-f -o --format --output", "-a -p -v -q --append --portability --verbose", clear=True),
     "timeout": Wrapper(
-        "-k -s --kill-after --signal", "-v -f -p --preserve-status --foreground --verbose", positionals=1, clear=True
+        "-k -s --kill-after --signal",
+        "-v -f -p --preserve-status --foreground --verbose",
+        positionals=1,
+        clear=True,
     ),
-    "gtimeout": Wrapper("-k -s --kill-after --signal", "-v --preserve-status --foreground", positionals=1, clear=True),
+    "gtimeout": Wrapper(
+        "-k -s --kill-after --signal", "-v --preserve-status --foreground", positionals=1, clear=True
+    ),
     "stdbuf": Wrapper("-i -o -e --input --output --error", clear=True),
     "unbuffer": Wrapper("", "-p", clear=True),
     "command": Wrapper("", "-p", "-v -V", clear=True),
@@ -71,13 +76,17 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "exec": Wrapper("-a", "-c -l", clear=True),
     "coproc": Wrapper(clear=True),
     "caffeinate": Wrapper("-t -w", "-d -i -m -s -u", clear=True),
-    "strace": Wrapper("-a -b -e -I -o -O -p -P -s -S -u -E -X", "-c -C -d -f -F -i -k -n -q -r -t -T -v -w -x -y -z -Z"),
+    "strace": Wrapper(
+        "-a -b -e -I -o -O -p -P -s -S -u -E -X", "-c -C -d -f -F -i -k -n -q -r -t -T -v -w -x -y -z -Z"
+    ),
     "ltrace": Wrapper("-a -A -D -e -l -n -o -p -s -u -x", "-b -c -C -f -h -i -L -r -S -t -T"),
     "valgrind": Wrapper("", "-q -v -d"),
     "xvfb-run": Wrapper("-e -f -n -p -s -w", "-a -l"),
     "dbus-run-session": Wrapper("--config-file", "--"),
     "systemd-inhibit": Wrapper("--what --who --why --mode"),
-    "systemd-run": Wrapper("-p -u -t --unit --property --slice --uid --gid -E", "-P -q -G --user --scope --pty --wait"),
+    "systemd-run": Wrapper(
+        "-p -u -t --unit --property --slice --uid --gid -E", "-P -q -G --user --scope --pty --wait"
+    ),
     "runuser": Wrapper("-u -g -G --user --group", "-l -m -p"),
     "setpriv": Wrapper("--reuid --regid --groups", "--clear-groups"),
     "capsh": Wrapper("", ""),
@@ -160,7 +169,11 @@ def unwrapped(name: str, args: Sequence[str], place: Place) -> list[Outcome] | N
         case "capsh" if "--" in args:
             return [Argv(("bash", *args[list(args).index("--") + 1 :]), joined=True)]
         case "flock" if not any(word in ("-c", "--command") for word in args):
-            return _wrapped("flock", args, Wrapper("-w -E --timeout", "-e -n -s -x -o -u -F --nonblock", "", 1, clear=True))
+            return _wrapped(
+                "flock",
+                args,
+                Wrapper("-w -E --timeout", "-e -n -s -x -o -u -F --nonblock", "", 1, clear=True),
+            )
         case _:
             pass
     if name in _SHELL_TEXT:
@@ -186,7 +199,7 @@ def _wrapped(name: str, args: Sequence[str], wrapper: Wrapper, *, guess: bool = 
     if wrapper.joined:
         found.append(Code(" ".join(map(plain, rest))))
         return found
-    found.append(Argv(tuple(rest), joined=True))
+    found.append(Argv(tuple(rest), joined=True, functions=name in ("time", "coproc")))
     return found
 
 
@@ -205,9 +218,7 @@ def _behind(args: Sequence[str], wrapper: Wrapper) -> tuple[Sequence[str], bool]
             known, takes_next = _flag(word, values, flags)
             sure = sure and known
             index += 2 if takes_next else 1
-        elif word == "-" and "-" in flags:
-            index += 1
-        elif wrapper.assignments and _ASSIGNMENT.match(word):
+        elif (word == "-" and "-" in flags) or (wrapper.assignments and _ASSIGNMENT.match(word)):
             index += 1
         elif positionals:
             positionals -= 1
@@ -274,7 +285,7 @@ def _coproc(args: Sequence[str]) -> list[Outcome]:
         del rest[0]
     if rest[:1] == ["{"]:
         del rest[0]
-    return [Argv(tuple(rest), joined=True)] if rest else []
+    return [Argv(tuple(rest), joined=True, functions=True)] if rest else []
 
 
 _XARGS = Wrapper(
@@ -288,7 +299,9 @@ _XARGS = Wrapper(
 def _xargs(args: Sequence[str], place: Place) -> list[Outcome]:
     rest, sure = _behind(args, _XARGS)
     words = list(rest) or ["echo"]
-    found: list[Outcome] = [] if sure else [Finding("ask", "`xargs` has an option here that the guard does not know")]
+    found: list[Outcome] = (
+        [] if sure else [Finding("ask", "`xargs` has an option here that the guard does not know")]
+    )
     items = _items(place)
     token = _token(args)
     if token is None:
@@ -328,9 +341,14 @@ def _parallel(args: Sequence[str], place: Place) -> list[Outcome]:
     words = list(args)
     at = next((index for index, word in enumerate(words) if word in (":::", ":::+", "::::")), len(words))
     items = [word for word in words[at:] if not word.startswith(":::")] if at < len(words) else _items(place)
-    wrapper = Wrapper("-j -n -N -L -I -a -d -S --jobs --colsep --delay --timeout", "-0 -k -q -r -t -X -m -u --bar --keep-order")
+    wrapper = Wrapper(
+        "-j -n -N -L -I -a -d -S --jobs --colsep --delay --timeout",
+        "-0 -k -q -r -t -X -m -u --bar --keep-order",
+    )
     rest, sure = _behind(words[:at], wrapper)
-    found: list[Outcome] = [] if sure else [Finding("ask", "`parallel` has an option here that the guard does not know")]
+    found: list[Outcome] = (
+        [] if sure else [Finding("ask", "`parallel` has an option here that the guard does not know")]
+    )
     text = " ".join(map(plain, rest))
     if not text:
         return [*found, *(Code(item) for item in items)]

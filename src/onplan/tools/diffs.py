@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from onplan.tools.lines import lines_of
 
 LONGEST = 60
+"""Lines of a diff that are ever shown."""
 _MAX_COMPARED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
+    """`added` and `removed` count lines; `lines` are those of the hunks, long ones cut."""
+
     added: int
     removed: int
     lines: tuple[str, ...]

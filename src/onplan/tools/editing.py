@@ -26,6 +26,10 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def apply_edits(before: bytes, edits: list[Edit], shown: str) -> tuple[bytes, int]:
+    """The bytes after all `edits`, made in order, and the number of places replaced.
+
+    `shown` names the file in errors. Raises `ToolError` if any of the edits cannot be made.
+    """
     if b"\0" in before:
         raise ToolError(f"{shown} is a binary file; edit_file changes text only")
     bom = BOM if before.startswith(BOM) else b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 
 def kind_of(head: bytes, size: int) -> str | None:
+    """What to say of a file that begins with `head` and has `size` bytes; `None` if it may be text."""
     if (image := _image(head)) is not None:
         return f"image file ({image}, {size:,} bytes)"
     if head.startswith(b"%PDF-"):

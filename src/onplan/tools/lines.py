@@ -10,6 +10,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def decoded(data: bytes) -> tuple[str, bool]:
+    """The text without byte order mark and carriage returns at line ends, and whether it was UTF-8."""
     body = data.removeprefix(BOM)
     try:
         text, is_utf8 = body.decode(), True
@@ -19,6 +20,7 @@ def decoded(data: bytes) -> tuple[str, bool]:
 
 
 def encoded(text: str) -> bytes:
+    """Raises `ToolError` for a lone surrogate."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -29,6 +31,7 @@ def encoded(text: str) -> bytes:
 
 
 def split_lines(text: str) -> list[str]:
+    """The lines with their endings; only `\\n` ends one."""
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
@@ -37,6 +40,7 @@ def lines_of(data: bytes) -> list[str]:
 
 
 def ends_in_crlf(data: bytes) -> bool:
+    """Whether every line that ends does so in CRLF, and one does."""
     return b"\n" in data and data.count(b"\r\n") == data.count(b"\n")
 
 

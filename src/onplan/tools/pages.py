@@ -39,7 +39,8 @@ async def in_markdown(html: str, url: str) -> str:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            # Reads what is left in the pipes: a process whose pipes are full is not reported as ended.
+            await process.communicate()
     if process.returncode:
         raise ToolError(
             "the HTML of the page could not be turned into text (too large or too deep): use another source"

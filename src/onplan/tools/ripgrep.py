@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from onplan.errors import ToolError
-from onplan.tools.workspace import Workspace, printable
+from onplan.tools.workspace import Workspace, legible
 
 PRUNED = (
     "node_modules",
@@ -182,7 +182,7 @@ def _check_end(code: int, errors: str) -> None:
         hint = "a match lies within one line"
     if "look-around" in line or "backreferences" in line:
         hint = "write it without"
-    raise ToolError(f"invalid pattern: {printable(line)}; {hint}")
+    raise ToolError(f"invalid pattern: {legible(line)}; {hint}")
 
 
 async def _end(process: Process) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from onplan.errors import ToolError
 from onplan.tools.globs import matcher
 from onplan.tools.ripgrep import Search, only_names_like, pruned
-from onplan.tools.workspace import MAX_RESULT, Workspace, printable
+from onplan.tools.workspace import MAX_RESULT, Workspace, legible
 from onplan.toolset import Injected, Tool, ToolOutput, tool
 
 MAX_FOUND = 200
@@ -105,9 +105,9 @@ async def _glob(workspace: Workspace, pattern: str, path: str, seconds: float, e
 
 
 def _none_match(workspace: Workspace, base: Path, rest: str) -> str:
-    deeper = f" For the directories below it: **/{printable(rest)}" if "/" not in rest and rest != "*" else ""
+    deeper = f" For the directories below it: **/{legible(rest)}" if "/" not in rest and rest != "*" else ""
     shown = workspace.show(base)
-    return f"No files match {printable(rest)} in {shown} (ignored files are not searched).{deeper}"
+    return f"No files match {legible(rest)} in {shown} (ignored files are not searched).{deeper}"
 
 
 def _start(workspace: Workspace, pattern: str, path: str) -> tuple[Path, str]:
@@ -182,8 +182,8 @@ async def _grep(workspace: Workspace, wanted: _Wanted, seconds: float) -> ToolOu
 
 
 def _no_matches(workspace: Workspace, base: Path, wanted: _Wanted) -> str:
-    where = workspace.show(base) + (f", files {printable(wanted.include)}" if wanted.include else "")
-    what = printable(wanted.pattern[:200])
+    where = workspace.show(base) + (f", files {legible(wanted.include)}" if wanted.include else "")
+    what = legible(wanted.pattern[:200])
     return f"No matches for {what} in {where} (ignored and binary files are not searched)."
 
 

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from onplan.errors import ToolError
 from onplan.plan.text import disarm, printable
-from onplan.tools.addresses import parse_target
+from onplan.tools.addresses import Target, parse_target
 from onplan.tools.bodies import is_html, may_be_text, media_type, text_in
 from onplan.tools.fetching import Bounds, Fetched, Resolve, fetch, resolve
 from onplan.tools.pages import in_markdown
@@ -48,15 +48,13 @@ class Web:
             raise ToolError(f"start counts characters from 0; got {start}")
         target = parse_target(url)
         bounds = Bounds(self.max_bytes, self.max_redirects, self.allow_hosts, self.resolve)
+        fetched: Fetched | None = None
         try:
             async with asyncio.timeout(self.seconds):
                 fetched = await fetch(target, bounds, may_be_text)
                 text = await _text_of(fetched)
         except TimeoutError:
-            raise ToolError(
-                f"{target.authority} took more than {self.seconds:g} s: "
-                "try again later, or use another source"
-            ) from None
+            raise ToolError(_too_slow(target, fetched, self.seconds)) from None
         details = {
             "url": fetched.target.url,
             "status": fetched.status,
@@ -119,6 +117,13 @@ def _window(text: str, start: int, room: int, notes: list[str]) -> str:
 def _not_text(fetched: Fetched) -> str:
     size = "" if fetched.size is None else f", {fetched.size:,} bytes"
     return f"{media_type(fetched.content_type)[:100] or 'a file of no known type'}{size}: not text"
+
+
+def _too_slow(target: Target, fetched: Fetched | None, seconds: float) -> str:
+    if fetched is None:
+        return f"{target.authority} took more than {seconds:g} s: try again later, or use another source"
+    size = f"{len(fetched.body or b''):,} bytes of HTML"
+    return f"{size} could not be turned into text within {seconds:g} s: use another source, or a part of it"
 
 
 def _refusal(fetched: Fetched, text: str | None) -> str:

@@ -47,7 +47,7 @@ class Workspace:
             return self._inside(path)
         except (ValueError, OSError, RecursionError):
             raise ToolError(
-                f"{printable(path[:200])} is not a path inside the workspace; use one relative to its root"
+                f"{legible(path[:200])} is not a path inside the workspace; use one relative to its root"
             ) from None
 
     def _inside(self, path: str) -> Path:
@@ -71,7 +71,7 @@ class Workspace:
         that are no text are replaced.
         """
         inside = path.is_relative_to(self.cwd)
-        return printable((path.relative_to(self.cwd) if inside else path).as_posix())
+        return legible((path.relative_to(self.cwd) if inside else path).as_posix())
 
     def seen(self, path: Path) -> str | None:
         """The fingerprint that a file had when it was last read or written here."""
@@ -167,8 +167,11 @@ def fingerprint(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def printable(text: str) -> str:
-    """`text` on one line: control characters and lone surrogates become U+FFFD."""
+def legible(text: str) -> str:
+    """`text` on one line: control characters and lone surrogates become U+FFFD.
+
+    Replaced, not left out as for a terminal: two names that differ must not be shown as one.
+    """
     return "".join("\ufffd" if _unprintable(ord(char)) else char for char in text)
 
 

@@ -57,7 +57,7 @@ class Activity:
             case Resumed(repaired=repaired) if repaired:
                 self._screen.line(Span(f"{len(repaired)} calls had been cut off; they are marked so", "dim"))
             case Warned(text=text):
-                self._screen.line(Span(f"warning: {text}", "yellow"))
+                self._screen.say(Span(f"warning: {text}", "yellow"))
             case _:
                 pass
 
@@ -74,7 +74,7 @@ class Activity:
         rest, self._heard = self._heard, ""
         streamed, self._streamed = self._streamed, False
         if self._numbered:
-            self._screen.line(Span(f"reply {self._replies}", "bold"), "  ", reply.text)
+            self._screen.say(Span(f"reply {self._replies}", "bold"), "  ", reply.text)
         elif self._final:
             self._screen.text(rest if streamed else reply.text)
         elif reply.calls:
@@ -113,7 +113,7 @@ class Activity:
 
     def _aside(self, text: str) -> None:
         if text:
-            self._screen.line(Span(text, "dim"))
+            self._screen.say(Span(text, "dim"), indent=0)
 
     def _call(self, call_id: str) -> Call:
         return self._calls.get(call_id) or Call(call_id, "(unknown)", {})

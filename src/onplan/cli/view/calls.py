@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-import msgspec
-
-from onplan.cli.view.screen import Line, Span, Style
+from onplan.cli.view.screen import Span, Spans, Style
+from onplan.cli.view.words import as_json
 from onplan.messages import Call, ToolResult
 
 _LONGEST = 300
@@ -23,7 +22,7 @@ _OUTCOMES: Mapping[str, tuple[str, Style]] = {
 }
 
 
-def call_line(call: Call) -> Line:
+def call_line(call: Call) -> Spans:
     """`· bash touch x`."""
     return (Span("· ", "dim"), Span(call.name, "bold"), " ", short_arguments(call))
 
@@ -41,10 +40,10 @@ def short_arguments(call: Call) -> str:
     if lists:
         count = len(cast("list[Any]", lists[0]))
         return f"({count} item{'' if count == 1 else 's'})"
-    return msgspec.json.encode(arguments).decode("utf-8", "replace")[:_LONGEST] if arguments else ""
+    return as_json(arguments)[:_LONGEST] if arguments else ""
 
 
-def outcome_line(result: ToolResult) -> Line:
+def outcome_line(result: ToolResult) -> Spans:
     """`→ ok: 12 lines` or the first line of what went wrong."""
     if result.outcome == "ok":
         return (Span(" → ", "dim"), Span(_said(result.content), "dim"))

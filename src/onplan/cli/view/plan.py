@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from onplan.cli.view.screen import Line, Span, Style
+from onplan.cli.view.screen import Line, Span, Spans, Style
 from onplan.plan.ledger import Diff, key
 from onplan.plan.todo import Plan, Status, Todo
 
@@ -40,7 +40,7 @@ def plan_lines(plan: Plan, revision: int) -> Iterator[Line]:
     yield from plan_panel(plan, revision)
 
 
-def diff_lines(diff: Diff) -> Iterator[Line]:
+def diff_lines(diff: Diff) -> Iterator[Spans]:
     """What changed, one line each."""
     groups = (
         ("+", "added", diff.added),
@@ -81,6 +81,6 @@ def _signs(diff: Diff) -> dict[str, str]:
     return {key(content): sign for sign, contents in groups for content in contents}
 
 
-def _todo_line(todo: Todo, sign: str) -> Line:
+def _todo_line(todo: Todo, sign: str) -> Spans:
     mark, style = _MARKS[todo.status]
     return (Span(f" {sign} ", _SIGNS.get(sign, "plain")), Span(f"{mark} ", style), Span(todo.content, style))

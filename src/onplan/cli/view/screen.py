@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO, TypeAlias
 
-from onplan.plan.text import cells, fit, one_line, printable, visible
+from onplan.plan.text import cells, clusters, fit, one_line, printable, visible
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 
@@ -21,6 +21,7 @@ _CODES: Mapping[Style, str] = {
     "yellow": "33",
     "cyan": "36",
 }
+_words = re.compile(r"\s+|\S+").findall
 # What JSON leaves as it is and a terminal may obey or hide: DEL, C1, bidi, format characters, tags.
 _unsafe_in_json = re.compile(
     "[\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e"
@@ -37,12 +38,26 @@ class Span:
     style: Style = "plain"
 
 
-Line: TypeAlias = tuple[Span | str, ...]
+Spans: TypeAlias = tuple[Span | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A line that is wrapped where it is too long, not cut; all but its first row are indented."""
+
+    spans: Spans
+    indent: int = 2
+
+
+Line: TypeAlias = Spans | Prose
 """Spans, or plain strings."""
 
 
 _LEAST_ROOM = 16
 """Cells that must be left of a line for something to be added to it."""
+
+_LEAST_WRAPPED = 10
+"""Cells that a line needs for its words to be wrapped."""
 
 OnFailure: TypeAlias = Callable[[OSError], object]
 
@@ -91,7 +106,16 @@ class Screen:
 
     def lines(self, lines: Iterable[Line]) -> None:
         for line in lines:
-            self.line(*line)
+            if isinstance(line, Prose):
+                self.say(*line.spans, indent=line.indent)
+            else:
+                self.line(*line)
+
+    def say(self, *spans: Span | str, indent: int = 2) -> None:
+        """A sentence: one line, wrapped at the width so that nothing of it is lost."""
+        self._close()
+        for row in wrap_spans(_safe(spans), self.width, indent):
+            self._write(self._coloured(row) + "\n")
 
     def begin(self, *spans: Span | str) -> None:
         """The start of a line that `end` may complete; whatever comes in between begins a new one."""
@@ -156,11 +180,7 @@ class Screen:
             self._write("\n")
 
     def _fitted(self, spans: Iterable[Span | str], width: int | None) -> list[Span]:
-        safe = (
-            Span(one_line(span)) if isinstance(span, str) else Span(one_line(span.text), span.style)
-            for span in spans
-        )
-        return fit_spans(safe, width)
+        return fit_spans(_safe(spans), width)
 
     def _coloured(self, spans: Iterable[Span]) -> str:
         return "".join(self._styled(span) for span in spans)
@@ -180,6 +200,49 @@ class Screen:
         except OSError as error:
             self._gone = True
             self._on_failure(error)
+
+
+def _safe(spans: Iterable[Span | str]) -> Iterator[Span]:
+    for span in spans:
+        text, style = (span, "plain") if isinstance(span, str) else (span.text, span.style)
+        yield Span(one_line(text), style)
+
+
+def wrap_spans(spans: Iterable[Span], width: int | None, indent: int = 2) -> list[list[Span]]:
+    """The spans of a safe line in rows of at most `width` cells, broken between words where there are any.
+
+    Where hardly a word has room the line is cut instead.
+    """
+    if width is None or width < _LEAST_WRAPPED:
+        return [fit_spans(spans, width)]
+    rows: list[list[Span]] = [[]]
+    used = 0
+    for span in spans:
+        for piece in _words(span.text):
+            rest = piece
+            if used + cells(rest) > width and used > indent:
+                rows.append([Span(" " * indent)])
+                used = indent
+                if rest.isspace():
+                    continue
+            while used + cells(rest) > width:
+                head = _head(rest, width - used)
+                rows[-1].append(Span(head, span.style))
+                rows.append([Span(" " * indent)])
+                rest, used = rest[len(head) :], indent
+            rows[-1].append(Span(rest, span.style))
+            used += cells(rest)
+    return rows
+
+
+def _head(text: str, width: int) -> str:
+    """The first clusters of `text` that have room in `width` cells; one where none has."""
+    head = ""
+    for cluster in clusters(text):
+        if head and cells(head + cluster) > width:
+            break
+        head += cluster
+    return head
 
 
 def fit_spans(spans: Iterable[Span], width: int | None) -> list[Span]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from onplan.cli.view.screen import Line, Span
+from onplan.cli.view.screen import Line, Prose, Span, Spans
 from onplan.plan.text import one_line, pad
 from onplan.protocols import SessionInfo
 
 _WIDE = 80
+_COLUMNS = (("id", 8), ("age", 4), ("todos", 5), ("ended", 11))
 
 
 def session_lines(sessions: Sequence[SessionInfo], *, now: float, width: int | None) -> Iterator[Line]:
@@ -16,9 +17,9 @@ def session_lines(sessions: Sequence[SessionInfo], *, now: float, width: int | N
     if not sessions:
         yield ('no sessions yet; onplan -p "…" begins one',)
         return
-    facts = (("id", 8), ("age", 4), ("todos", 5), ("ended", 11))
-    heading = "  ".join(pad(name, size) for name, size in facts)
-    yield (Span(f"{heading}  title", "dim"),)
+    if width is None or width >= _WIDE:
+        heading = "  ".join(pad(name, size) for name, size in _COLUMNS)
+        yield (Span(f"{heading}  title", "dim"),)
     for session in sessions:
         yield from _session(session, now, width)
 
@@ -30,17 +31,17 @@ def _session(session: SessionInfo, now: float, width: int | None) -> Iterator[Li
         pad(todos, 5),
         pad(one_line(session.ended).replace("_", " ") or "-", 11),
     )
-    front: Line = (Span(pad(one_line(session.id), 8), "bold"), "  ", "  ".join(facts))
+    front: Spans = (Span(pad(one_line(session.id), 8), "bold"), "  ", "  ".join(facts))
     title = one_line(session.title) or "(untitled)"
     if width is None:
         yield (*front, "  ", title, Span(f"  {session.cwd}", "dim"))
     elif width >= _WIDE:
         yield (*front, "  ", title)
-        yield (Span(f"{'':10}{session.cwd}", "dim"),)
+        yield Prose((Span(f"{'':10}{session.cwd}", "dim"),), 10)
     else:
         yield front
         yield ("  ", title)
-        yield (Span(f"  {session.cwd}", "dim"),)
+        yield Prose((Span(f"  {session.cwd}", "dim"),))
 
 
 def age(seconds: float) -> str:

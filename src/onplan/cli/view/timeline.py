@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onplan.cli.view.calls import call_line, outcome_line, short_arguments
 from onplan.cli.view.plan import diff_lines, diff_summary
-from onplan.cli.view.screen import Line, Span
+from onplan.cli.view.screen import Line, Prose, Span, Spans
 from onplan.cli.view.words import counted
 from onplan.events import (
     Decided,
@@ -31,7 +31,7 @@ _ROW = 64
 
 def timeline(info: SessionInfo, records: Sequence[Record], *, width: int | None) -> Iterator[Line]:
     """The session, turn by turn and round by round; then the distance and the figures."""
-    yield (Span(f"session {info.id}", "bold"), Span(f"  {info.cwd}", "dim"))
+    yield Prose((Span(f"session {info.id}", "bold"), Span(f"  {info.cwd}", "dim")))
     told = _Told()
     for record in records:
         yield from told.lines(record)
@@ -89,7 +89,7 @@ class _Told:
                 yield (Span(f"model {model}, plan tool {after.dialect.name}", "dim"),)
             case User(text=text):
                 self._turn, self._round = self._turn + 1, 0
-                yield (Span(f"turn {self._turn}", "bold"), f"  {text}")
+                yield Prose((Span(f"turn {self._turn}", "bold"), f"  {text}"))
             case Assistant():
                 self.points.append(Point(before.distance.messages, bool(before.plan.open)))
                 yield from self._reply(record)
@@ -102,7 +102,7 @@ class _Told:
                 self._mark(wrote=True)
                 diff = after.ledger.revisions[-1].diff
                 yield ("    ", *call_line(call), Span(f" → r{revision} {diff_summary(diff)}", "cyan"))
-                yield from (("      ", *line) for line in diff_lines(diff))
+                yield from _indented(diff_lines(diff))
             case Note(kind=kind, details=details):
                 plan = (details or {}).get("plan") or {}
                 self._mark(reminded=bool(plan))
@@ -110,14 +110,14 @@ class _Told:
                 yield (Span(f"    ◦ {kind}{why}", "yellow"),)
             case PlanEdited(action=action, revision=revision):
                 yield (Span(f"  {action} by you → r{revision}", "cyan"),)
-                yield from (("      ", *line) for line in diff_lines(after.ledger.revisions[-1].diff))
+                yield from _indented(diff_lines(after.ledger.revisions[-1].diff))
             case TurnEnded():
-                yield (Span(f"  ended: {_ending(record)}", "dim"),)
+                yield Prose((Span(f"  ended: {_ending(record)}", "dim"),), 4)
             case Resumed(repaired=repaired):
                 cut = f", {len(repaired)} calls had been cut off" if repaired else ""
                 yield (Span(f"resumed{cut}", "dim"),)
             case PrefixChanged(reason=reason):
-                yield (Span(f"requests begin differently from here: {reason}", "dim"),)
+                yield Prose((Span(f"requests begin differently from here: {reason}", "dim"),))
             case SessionEnded(reason=reason):
                 yield (Span(f"session ended: {reason}", "dim"),)
             case _:
@@ -128,9 +128,11 @@ class _Told:
         cut = Span(" (cut off)", "yellow") if reply.stop == "interrupted" else ""
         if reply.calls:
             self._round += 1
-            yield (Span(f"  round {self._round}", "bold"), f"  {reply.text}" if reply.text else "", cut)
+            yield Prose(
+                (Span(f"  round {self._round}", "bold"), f"  {reply.text}" if reply.text else "", cut), 4
+            )
         else:
-            yield (Span("  reply", "bold"), f"  {reply.text}", cut)
+            yield Prose((Span("  reply", "bold"), f"  {reply.text}", cut), 4)
 
     def _mark(self, *, wrote: bool = False, reminded: bool = False) -> None:
         if self.points:
@@ -148,10 +150,8 @@ def distance_lines(points: Sequence[Point], *, width: int | None) -> Iterator[Li
     if not points:
         return
     top = max((point.messages for point in points if point.is_open), default=0)
-    yield (
-        Span("distance of the plan", "bold"),
-        Span(f"  at most {counted(top, 'message')}; w write, r reminder", "dim"),
-    )
+    legend = f"  at most {counted(top, 'message')}; w write, r reminder"
+    yield Prose((Span("distance of the plan", "bold"), Span(legend, "dim")), 4)
     room = _ROW if width is None else max(8, min(_ROW, width - 2))
     for start in range(0, len(points), room):
         row = points[start : start + room]
@@ -161,19 +161,25 @@ def distance_lines(points: Sequence[Point], *, width: int | None) -> Iterator[Li
 
 def figure_lines(stats: Stats) -> Iterator[Line]:
     """The figures of a run in a few lines."""
-    yield (
-        Span("figures", "bold"),
+    calls = (
         f"  {counted(stats.requests, 'model call')}, {counted(stats.rounds, 'round')}, "
-        f"{counted(stats.calls, 'call')} of other tools than the plan's",
+        f"{counted(stats.calls, 'call')} of other tools than the plan's"
     )
-    yield (
+    plan = (
         f"  plan: {counted(stats.writes, 'write')}, {stats.refused} refused, {stats.unchanged} unchanged, "
-        f"{counted(stats.reads, 'read')}, {stats.dropped} dropped, {stats.edits} by you",
+        f"{counted(stats.reads, 'read')}, {stats.dropped} dropped, {stats.edits} by you"
     )
-    yield (
-        f"  distance at most {stats.max_messages} messages, {stats.max_tokens:,} tokens; "
-        f"{counted(stats.reminders, 'reminder')}",
+    distance = (
+        f"  distance at most {counted(stats.max_messages, 'message')}, "
+        f"{counted(stats.max_tokens, 'token')}; {counted(stats.reminders, 'reminder')}"
     )
+    yield Prose((Span("figures", "bold"), calls), 4)
+    yield Prose((plan,), 4)
+    yield Prose((distance,), 4)
+
+
+def _indented(lines: Iterable[Spans]) -> Iterator[Line]:
+    return (("      ", *line) for line in lines)
 
 
 def _block(point: Point, top: int) -> str:
