@@ -135,7 +135,11 @@ class SessionStore(Protocol):
     new row; if the log does not end at `seq - 1` somebody else has written and `SessionBusy` is
     raised with nothing stored. A session that does not exist raises `SessionNotFound`. Any other
     failure to read or write raises `StoreError` with one clear line. Bodies come back byte for byte.
+    `in_place`: no method ever waits (awaits something unfinished), so a cancellation cannot fall into one.
     """
+
+    @property
+    def in_place(self) -> bool: ...
 
     async def create(self, session: str, *, cwd: str, time: float) -> None:
         """Make an empty log. Raises `StoreError` if the id is taken."""

@@ -148,7 +148,10 @@ class Session:
         if not records:
             return
         async with self._writing:
-            await unbroken(self._append(records))
+            if self._store.in_place:  # it never waits, so nothing can break it off: no task of its own
+                await self._append(records)
+            else:
+                await unbroken(self._append(records))
 
     async def _append(self, records: Sequence[Record]) -> None:
         if self._closed:

@@ -214,7 +214,7 @@ class _Reading:
         self.notes.append(f"{self.file}: {text}")
 
     def ours(self, table: dict[str, Any]) -> FileSettings:
-        for key in table.keys() - {"permissions", "hooks", "sandbox", "auto", "mask_secrets"}:
+        for key in sorted(table.keys() - {"permissions", "hooks", "sandbox", "auto", "mask_secrets"}):
             self.note(f"{key!r} is not known; known: permissions, hooks, sandbox, auto, mask_secrets")
         return self._settled(
             table,
@@ -264,7 +264,7 @@ class _Reading:
     # --- permissions ---
 
     def _rules(self, block: dict[str, Any]) -> Iterable[Rule]:
-        for key in block.keys() - set(_VERDICTS):
+        for key in sorted(block.keys() - set(_VERDICTS)):
             self.note(f"permissions.{key} is not known; known: allow, ask, deny")
         for verdict in ("deny", "ask", "allow"):
             for entry in self._entries(block.get(verdict), f"permissions.{verdict}"):

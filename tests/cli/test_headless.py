@@ -205,9 +205,12 @@ def test_a_signal_ends_the_turn_with_everything_saved(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    wait_for(work / "began")
-    running.send_signal(number)
-    out, err = running.communicate(timeout=PATIENCE)
+    try:
+        wait_for(work / "began")
+        running.send_signal(number)
+        out, err = running.communicate(timeout=PATIENCE)
+    finally:
+        running.kill()
     result = json.loads(out)
     assert (running.returncode, result["reason"], result["exit_code"]) == (code, "interrupted", code)
     assert b"Traceback" not in err

@@ -232,8 +232,8 @@ def test_the_distance_is_a_row_of_blocks_with_writes_and_reminders_below():
 
 
 def test_a_long_session_takes_several_rows_of_blocks():
-    lines = drawn(list(distance_lines([Point(n, True) for n in range(100)], width=40)), 40)
-    assert [len(line) for line in lines[1::2]] == [40, 40, 26]
+    _, *lines = drawn(list(distance_lines([Point(n, True) for n in range(100)], width=80)), 80)
+    assert [len(line) - 2 for line in lines] == [64, 0, 36, 0]
 
 
 def test_a_call_and_its_outcome_share_a_line_unless_something_came_between():

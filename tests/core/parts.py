@@ -103,6 +103,8 @@ class FragileStore(MemoryStore):
     """Suspends around each append, as a store on a network would, and fails at the appends in `failing`
     (counted from 1), before anything is written."""
 
+    in_place = False
+
     def __init__(self, failing: Iterable[int] = ()) -> None:
         super().__init__()
         self.failing = set(failing)

@@ -64,6 +64,13 @@ def test_outer_folders_are_mounted_before_what_is_in_them(root: Path, home: Path
     assert order == sorted(order)
 
 
+@pytest.mark.parametrize("folder", ["/home", "/root", "/run", "/tmp", "/var/tmp"])
+def test_homes_sockets_and_temporary_files_are_hidden(sandbox: Sandbox, root: Path, folder: str):
+    if not Path(folder).is_dir():
+        pytest.skip(f"there is no {folder} here")
+    assert place(sandbox.wrap(["true"], cwd=root), "--tmpfs", os.path.realpath(folder)) > 0
+
+
 def test_files_of_one_command_are_writable_in_it_only(sandbox: Sandbox, root: Path, tmp_path: Path):
     record = tmp_path / "record"
     record.touch()

@@ -57,6 +57,7 @@ async def running(
             auto=config.auto,
             allowed=quiet if allow_quiet else (),
             quiet=quiet,
+            root=root,
         )
         agent = await coding_agent(
             root,

@@ -26,14 +26,14 @@ class TerminalApprover:
 
     async def approve(self, question: Question) -> Approval:
         call = question.call
-        if call.name in self._granted:
+        if call.name in self._granted and not question.reason:
             return Approved("tools", self._granted)
         screen = self._terminal.screen
         screen.line()
         screen.line(f"onplan asks: run {visible(call.name)}?")
         screen.judged(question.preview or preview(call, self._root))
-        if reason := getattr(question, "reason", ""):
-            screen.say(f"Why you are asked: {visible(reason)}")
+        if question.reason:
+            screen.say(f"Why you are asked: {visible(question.reason)}")
         self._terminal.forget()
         offered = question.quiet_tools if question.first else ()
         while True:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from onplan.errors import PlanError
@@ -33,6 +33,7 @@ from onplan.plan.changes import (
 )
 from onplan.plan.decode import Decoded, Refusal, decode, decode_as_seed, heard
 from onplan.plan.dialect import Dialect
+from onplan.plan.frozen import with_changes
 from onplan.plan.ledger import Ledger, key, merge
 from onplan.plan.settings import SeedReminder, Settings
 from onplan.plan.stats import Distance, Stats
@@ -154,30 +155,30 @@ def evolve(state: State, change: Change) -> State:
             state = _called(state, change)
             if not recites(change):
                 return state
-            return _recited(replace(state, turn=replace(state.turn, round_recited=True)))
+            return _recited(with_changes(state, turn=with_changes(state.turn, round_recited=True)))
         case TurnBegan():
             fresh_count = isinstance(state.settings.reminder, SeedReminder) or not state.plan.open
-            return replace(state, turn=TurnState(), rounds=0 if fresh_count else state.rounds)
+            return with_changes(state, turn=TurnState(), rounds=0 if fresh_count else state.rounds)
         case Grew(messages=messages, tokens=tokens):
-            return replace(state, distance=state.distance.grown(messages, tokens))
+            return with_changes(state, distance=state.distance.grown(messages, tokens))
         case Asked():
             stats = state.stats.asked(state.distance, is_open=bool(state.plan.open))
-            return replace(state, stats=stats)
+            return with_changes(state, stats=stats)
         case Worked(calls=calls, changed=changed):
             idle = 0 if state.plan.active else calls
-            turn = replace(state.turn, same=0, refused=0, refused_key="") if changed else state.turn
-            return replace(state, turn=turn, stats=state.stats.plus(calls=calls, idle_calls=idle))
+            turn = with_changes(state.turn, same=0, refused=0, refused_key="") if changed else state.turn
+            return with_changes(state, turn=turn, stats=state.stats.plus(calls=calls, idle_calls=idle))
         case RoundEnded():
             return _round_ended(state)
         case Reminded():
             return _reminded(state, change)
         case Demanded():
-            return replace(state, turn=replace(state.turn, demanded=state.turn.demanded + 1))
+            return with_changes(state, turn=with_changes(state.turn, demanded=state.turn.demanded + 1))
         case Edited(plan=plan, action=action, revision=revision):
             ledger = state.ledger.written(plan, "user", action, revision)
-            turn = replace(state.turn, planned=True, same=0)
+            turn = with_changes(state.turn, planned=True, same=0)
             stats = state.stats.plus(edits=1)
-            return replace(state, ledger=ledger, turn=turn, stats=stats, rounds=0, fired=0)
+            return with_changes(state, ledger=ledger, turn=turn, stats=stats, rounds=0, fired=0)
         case _:
             assert_never(change)
 
@@ -187,24 +188,24 @@ def _called(state: State, outcome: Outcome) -> State:
         case Written():
             return _written(state, outcome)
         case Unchanged():
-            turn = replace(state.turn, same=state.turn.same + 1, refused=0, round_called=True)
-            return replace(state, turn=turn, stats=state.stats.plus(unchanged=1))
+            turn = with_changes(state.turn, same=state.turn.same + 1, refused=0, round_called=True)
+            return with_changes(state, turn=turn, stats=state.stats.plus(unchanged=1))
         case Refused(key=refused_key):
             again = state.turn.refused + 1 if refused_key == state.turn.refused_key else 1
-            turn = replace(state.turn, refused=again, refused_key=refused_key, round_called=True)
-            return replace(state, turn=turn, stats=state.stats.plus(refused=1))
+            turn = with_changes(state.turn, refused=again, refused_key=refused_key, round_called=True)
+            return with_changes(state, turn=turn, stats=state.stats.plus(refused=1))
         case Read():
-            return replace(state, stats=state.stats.plus(reads=1))
+            return with_changes(state, stats=state.stats.plus(reads=1))
 
 
 def _written(state: State, change: Written) -> State:
     ledger = state.ledger.written(change.plan, "model", number=change.revision)
     diff = ledger.revisions[-1].diff
-    turn = replace(
+    turn = with_changes(
         state.turn, same=1, refused=0, refused_key="", planned=True, round_called=True, round_wrote=True
     )
     named = tuple(dict.fromkeys((*state.named, *map(key, diff.dropped))))[-_NAMED:]
-    return replace(
+    return with_changes(
         state,
         ledger=ledger,
         turn=turn,
@@ -216,30 +217,30 @@ def _written(state: State, change: Written) -> State:
 
 
 def _recited(state: State) -> State:
-    return replace(state, seen=state.ledger.revision, distance=Distance())
+    return with_changes(state, seen=state.ledger.revision, distance=Distance())
 
 
 def _round_ended(state: State) -> State:
     by_seed = isinstance(state.settings.reminder, SeedReminder)
     quiet = not (state.turn.round_called if by_seed else state.turn.round_wrote)
-    return replace(
+    return with_changes(
         state,
         rounds=state.rounds + 1 if quiet else 0,
-        turn=replace(state.turn, round_called=False, round_wrote=False, round_recited=False),
+        turn=with_changes(state.turn, round_called=False, round_wrote=False, round_recited=False),
         stats=state.stats.plus(rounds=1),
     )
 
 
 def _reminded(state: State, change: Reminded) -> State:
     if change.kind == "continue":
-        state = replace(state, turn=replace(state.turn, continued=state.turn.continued + 1))
+        state = with_changes(state, turn=with_changes(state.turn, continued=state.turn.continued + 1))
     else:
         suggested = state.turn.suggested or change.kind == "suggest"
-        state = replace(
+        state = with_changes(
             state,
             rounds=0,
             fired=state.fired + (change.kind == "stale"),
-            turn=replace(state.turn, suggested=suggested),
+            turn=with_changes(state.turn, suggested=suggested),
             stats=state.stats.plus(reminders=1),
         )
     return _recited(state) if change.recites else state

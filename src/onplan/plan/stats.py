@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
+from onplan.plan.frozen import with_changes
 from onplan.plan.ledger import Diff
 
 
@@ -54,8 +55,8 @@ class Stats:
     def asked(self, distance: Distance, *, is_open: bool) -> Stats:
         """A request was sent with the plan at `distance`."""
         if not is_open:
-            return replace(self, requests=self.requests + 1)
-        return replace(
+            return with_changes(self, requests=self.requests + 1)
+        return with_changes(
             self,
             requests=self.requests + 1,
             max_messages=max(self.max_messages, distance.messages),
@@ -63,7 +64,7 @@ class Stats:
         )
 
     def written(self, diff: Diff, repaired: int) -> Stats:
-        return replace(
+        return with_changes(
             self,
             writes=self.writes + 1,
             repaired=self.repaired + bool(repaired),
@@ -73,7 +74,7 @@ class Stats:
 
     def plus(self, **counts: int) -> Stats:
         """With some counts raised."""
-        return replace(self, **{name: getattr(self, name) + count for name, count in counts.items()})
+        return with_changes(self, **{name: getattr(self, name) + count for name, count in counts.items()})
 
     def to_json(self) -> dict[str, int]:
         return {item.name: getattr(self, item.name) for item in fields(self)}

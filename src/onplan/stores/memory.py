@@ -30,6 +30,8 @@ class _Log:
 class MemoryStore:
     """Keeps the logs as long as the object lives; everything else is as in any `SessionStore`."""
 
+    in_place = True
+
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
         self._closed = False

@@ -44,6 +44,8 @@ class SqliteStore:
     a thread and back takes longer. One connection serves all; only one thread at a time may use the store.
     """
 
+    in_place = True
+
     @classmethod
     def open(cls, path: Path | str, *, sync: Sync | None = None, patience: float = 5.0) -> SqliteStore:
         """Open the database at `path`, made new (readable by its owner alone) if there is none.
