@@ -7,6 +7,7 @@ from pathlib import Path
 
 from onplan.agent import Agent
 from onplan.commandhooks import CommandHooks
+from onplan.errors import ConfigError
 from onplan.events import Event, Warned
 from onplan.hooks import Hooks, View
 from onplan.messages import Call, ToolResult
@@ -17,6 +18,7 @@ from onplan.protocols import Approver, Asker, Model, SessionStore
 from onplan.settingsfile import FileSettings
 from onplan.tools.ask import ask_user
 from onplan.tools.files import file_tools
+from onplan.tools.sandbox import Sandbox
 from onplan.tools.search import search_tools
 from onplan.tools.shell import Shell, bash
 from onplan.tools.workspace import Workspace
@@ -57,6 +59,7 @@ async def coding_agent(
     auto: bool = False,
     planning: Settings | None = None,
     settings: FileSettings | None = None,
+    sandbox: Sandbox | None = None,
     hooks: Hooks | None = None,
     limits: Limits | None = None,
     resume: str = "",
@@ -67,10 +70,13 @@ async def coding_agent(
 
     Without `approver` and without `auto`, every call is denied for want of a person that no rule allows.
     `settings` are those of settings files, which are read only by who asks for it: their hooks run beside
-    `hooks`, their rules count unless `permissions` are given, which bring their own. Raises `StoreError` and
-    its kind for the session, `ConfigError` if `root` is no directory.
+    `hooks`, their rules count unless `permissions` are given, which bring their own. `sandbox`: commands run
+    inside it. Raises `StoreError` and its kind for the session, `ConfigError` if `root` is no directory.
     """
     workspace = Workspace(Path(root))
+    if sandbox is not None:
+        # To say nothing would let a person believe in a wall that is not there.
+        raise ConfigError("this version cannot run commands in the sandbox: leave out --sandbox")
     shell = Shell(workspace.root)
     said = settings or FileSettings()
     rights = permissions or Permissions(

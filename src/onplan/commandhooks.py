@@ -519,7 +519,9 @@ async def _run(hook: HookCommand, payload: bytes, root: Path, env: Mapping[str, 
             start_new_session=True,
         )
         timed_out = not await _ends(process, Tree(mark).with_session(process.pid), hook.timeout)
-        return Ran(process.returncode or 0, _written(out), _written(err), timed_out)
+        code = process.returncode or 0
+        # As a shell gives it, whether or not there was a shell in between.
+        return Ran(code if code >= 0 else 128 - code, _written(out), _written(err), timed_out)
 
 
 async def _ends(process: asyncio.subprocess.Process, tree: Tree, timeout: float) -> bool:

@@ -27,6 +27,8 @@ class Flags(Protocol):
     @property
     def auto(self) -> bool: ...
     @property
+    def sandbox(self) -> bool: ...
+    @property
     def dialect(self) -> str: ...
     @property
     def preset(self) -> str: ...
@@ -44,11 +46,13 @@ class Flags(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How a run is set up. `cwd` is `None` where a resumed session's own directory counts."""
+    """How a run is set up. `cwd` is `None` where a resumed session's own directory counts. `sandbox`: the
+    person asked for it on the command line; a settings file may too."""
 
     home: Path
     model: str
     auto: bool
+    sandbox: bool
     planning: Settings
     limits: Limits
     resume: str
@@ -56,7 +60,11 @@ class Config:
 
 
 def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Config:
-    """Flags first, then `MODEL_ID` and `ONPLAN_HOME`. Raises `ConfigError`."""
+    """Flags first, then `MODEL_ID` and `ONPLAN_HOME`. Raises `ConfigError`.
+
+    No `.env` is read here. Of one in the working directory `MODEL_ID` alone may count before
+    `onplan.trust.Trust.covers` has said that the person trusts it: anything else could redirect a key.
+    """
     env = os.environ if environ is None else environ
     model = flags.model or env.get("MODEL_ID", "").strip() or DEMO
     limits = Limits(
@@ -67,6 +75,7 @@ def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Confi
         home=data_dir(env),
         model=model,
         auto=flags.auto,
+        sandbox=flags.sandbox,
         planning=_planning(flags, model),
         limits=limits,
         resume=flags.resume,

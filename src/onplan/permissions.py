@@ -207,7 +207,7 @@ class Permissions:
         must = objection is not None and objection.by != "rule"
         nobody = Deny(_nobody(reason) if must else NOBODY, "nobody", nobody=True)
         if before := _refusal_before(call, view.messages):
-            return Deny(f"{REFUSED} before, unchanged; do something else, or ask what they want", before)
+            return Deny(f"{REFUSED} before; do not try it again unchanged, ask what they want", before)
         if self._approver is None:
             return nobody
         quiet = () if must else tuple(name for name in self._quiet if name not in self.allowed)

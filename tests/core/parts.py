@@ -101,18 +101,20 @@ def write(number: int | str, *items: tuple[str, str]) -> Call:
 
 class FragileStore(MemoryStore):
     """Suspends around each append, as a store on a network would, and fails at the appends in `failing`
-    (counted from 1), before anything is written."""
+    (counted from 1), before anything is written. `during` holds what is to happen within an append."""
 
     in_place = False
 
     def __init__(self, failing: Iterable[int] = ()) -> None:
         super().__init__()
         self.failing = set(failing)
+        self.during: dict[int, Callable[[], object]] = {}
         self.appends = 0
 
     async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
         self.appends += 1
         number = self.appends
+        self.during.pop(number, lambda: None)()
         await asyncio.sleep(0)
         if number in self.failing:
             raise StoreError("the disk is full")

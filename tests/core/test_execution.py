@@ -24,14 +24,18 @@ from parts import (
     write,
 )
 
-from onplan.events import Decided, ToolStarted, TurnEnded
+from onplan.cancellation import raise_if_cancelled, unbroken
+from onplan.events import Decided, SessionStarted, ToolStarted, TurnEnded
 from onplan.hooks import Allow, Deny, Hooks, Replace, View
-from onplan.messages import Call, Note, ToolResult
+from onplan.loop import Parts, run
+from onplan.messages import Call, Note, ToolResult, User
 from onplan.models.scripted import ScriptedModel
 from onplan.permissions import Permissions
 from onplan.protocols import Approval, Question
+from onplan.session import Session
+from onplan.stores.holder import this_process
 from onplan.stores.memory import MemoryStore
-from onplan.toolset import Tool, tool
+from onplan.toolset import Tool, Toolset, tool
 
 LIMIT = 20
 
@@ -156,15 +160,55 @@ async def test_a_tool_that_swallows_its_cancellation_does_not_keep_the_turn_aliv
             return "finished all the same"
         return "not cancelled"
 
-    agent = await start([[call(1, "stubborn"), call(2, "stubborn")], "not reached"], stubborn)
+    def judge(call: Call, tool: Tool, view: View) -> None:
+        judged.append(call.id)
+
+    judged: list[str] = []
+    agent = await start(
+        [[call(1, "stubborn"), call(2, "stubborn")], "not reached"],
+        stubborn,
+        hooks=Hooks(before_tool=(judge,)),
+    )
     turn = asyncio.create_task(agent.run("go"))
     await entered.wait()
     agent.interrupt()
     assert (await turn).reason == "interrupted"
+    assert judged == ["t1"]
     assert [(r.outcome, r.content) for r in results(agent.messages)] == [
         ("ok", "finished all the same"),
         ("not_executed", "Error: not executed (interrupted by the user)."),
     ]
+
+
+async def test_no_hook_is_asked_about_a_call_once_the_turn_is_interrupted() -> None:
+    judged: list[str] = []
+
+    async def stubborn(call: Call, tool: Tool, view: View) -> None:
+        judged.append(call.id)
+        agent.interrupt()
+        try:
+            await asyncio.sleep(LIMIT)
+        except asyncio.CancelledError:
+            return
+
+    agent = await start([[call(1, "look"), call(2, "look")]], hooks=Hooks(before_tool=(stubborn,)))
+    assert (await agent.run("go")).reason == "interrupted"
+    assert judged == ["t1"]
+    assert outcomes(agent.messages) == [("t1", "not_executed"), ("t2", "not_executed")]
+
+
+async def test_no_request_follows_a_round_whose_cancellation_a_hook_swallowed() -> None:
+    async def stubborn(view: View) -> None:
+        agent.interrupt()
+        try:
+            await asyncio.sleep(LIMIT)
+        except asyncio.CancelledError:
+            return
+
+    model = ScriptedModel([[call(1)], "not reached"])
+    agent = await start(model, hooks=Hooks(after_round=(stubborn,)))
+    assert (await agent.run("go")).reason == "interrupted"
+    assert len(model.requests) == 1
 
 
 async def test_a_tool_that_gives_up_by_itself_is_an_error_and_the_turn_goes_on() -> None:
@@ -206,6 +250,20 @@ async def test_a_denial_stays_a_denial_when_the_turn_is_interrupted_behind_it() 
     await turn
     assert outcomes(agent.messages) == [("t1", "denied"), ("t2", "interrupted"), ("t3", "not_executed")]
     assert [r for r in await log_of(store) if isinstance(r, Decided)] == [Decided("t1", "deny", "hook", "no")]
+
+
+async def test_a_verdict_is_in_the_log_also_when_the_turn_ends_before_its_call_ran() -> None:
+    async def judge(call: Call, tool: Tool, view: View) -> Allow:
+        if call.id == "t2":
+            agent.interrupt()
+            await asyncio.sleep(LIMIT)
+        return Allow("me")
+
+    store = MemoryStore()
+    agent = await start([[call(1, "look"), call(2, "look")]], store=store, hooks=Hooks(before_tool=(judge,)))
+    await agent.run("go")
+    assert outcomes(agent.messages) == [("t1", "not_executed"), ("t2", "not_executed")]
+    assert [r for r in await log_of(store) if isinstance(r, Decided)] == [Decided("t1", "allow", "me")]
 
 
 async def test_side_by_side_calls_that_are_interrupted_keep_each_its_own_output() -> None:
@@ -280,6 +338,74 @@ async def test_cancelling_again_while_the_results_are_written_loses_none() -> No
     ends = [r.reason for r in await log_of(store) if isinstance(r, TurnEnded)]
     assert ends == ["interrupted"]
     await check_fold(agent, store)
+
+
+async def test_a_turn_that_is_interrupted_while_the_start_of_a_call_is_logged_does_not_run_it() -> None:
+    store, (log, note_run) = FragileStore(), ran()
+    agent = await start([[call(1, "note_run")], "good"], note_run, store=store)
+    store.during[4] = agent.interrupt  # session, user, reply, start
+    assert (await agent.run("go")).reason == "interrupted"
+    assert (log, outcomes(agent.messages)) == ([], [("t1", "not_executed")])
+    assert ToolStarted("t1") in await log_of(store)
+
+
+@pytest.mark.parametrize("at", range(2, 8))
+async def test_a_cancellation_that_comes_while_the_log_is_written_comes_out_of_the_loop_once(at: int) -> None:
+    store = FragileStore()
+    session = await Session.create(store, this_process(), SessionStarted("s1", 1))
+    parts = Parts(ScriptedModel([[call(1)], "good"]), Toolset([work]), session, lambda _: None)
+
+    async def turn() -> int:
+        came = 0
+        for step in (run(parts, User("go")), *(asyncio.sleep(0) for _ in range(3))):
+            try:
+                await step
+            except asyncio.CancelledError:
+                came += 1
+        return came
+
+    task = asyncio.create_task(turn())
+    store.during[at] = task.cancel
+    assert await task == 1
+    check_messages(session.messages)
+
+
+async def test_a_cancellation_that_was_put_off_is_raised_once() -> None:
+    came: list[str] = []
+
+    async def put_off() -> None:
+        await unbroken(asyncio.sleep(0, came.append("begun")))
+        came.append("ended")
+        try:
+            await raise_if_cancelled()
+        except asyncio.CancelledError:
+            came.append("raised")
+        await asyncio.sleep(0)
+        came.append("left")
+
+    task = asyncio.create_task(put_off())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert came == ["begun", "ended", "raised", "left"]
+
+
+async def test_a_turn_that_is_interrupted_while_its_last_reply_is_logged_is_not_continued() -> None:
+    store = FragileStore()
+    model = ScriptedModel([[write(1)], "I will go on", "good", "good"])
+    agent = await start(model, store=store)
+    store.during[6] = agent.interrupt  # session, user, reply, start, result, reply
+    assert (await agent.run("go")).reason == "interrupted"
+    assert (len(model.requests), notes(agent.messages)) == (2, [])
+
+
+async def test_results_that_are_there_are_kept_when_the_log_fails_for_a_moment() -> None:
+    store = FragileStore({5, 6})  # session, user, reply, starts, result, its replacement
+    agent = await start([[call(1, "look"), call(2, "look"), call(3)], "good"], store=store)
+    assert (await agent.run("go")).reason == "store_error"
+    assert outcomes(agent.messages) == [("t1", "ok"), ("t2", "ok"), ("t3", "not_executed")]
+    told = "Error: not executed (interrupted because the session log failed)."
+    assert results(agent.messages)[2].content == told
 
 
 # --- side by side -----------------------------------------------------------------------------------

@@ -150,6 +150,17 @@ async def test_a_round_may_be_the_last() -> None:
     assert agent.messages[-1] == note("then")
 
 
+async def test_a_hook_that_gives_up_by_itself_is_skipped_with_a_warning() -> None:
+    async def give_up(view: View) -> None:
+        raise asyncio.CancelledError
+
+    events: list[Any] = []
+    agent = await start(["x"], hooks=Hooks(before_model=(give_up,)), events=events)
+    assert (await agent.run("go")).text == "x"
+    assert len(warnings(events)) == 1
+    assert warnings(events)[0].endswith("give_up gave up by itself and was skipped")
+
+
 # --- before a tool ----------------------------------------------------------------------------------
 
 

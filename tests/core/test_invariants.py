@@ -48,9 +48,8 @@ from onplan.models.scripted import Cut, Reply, ScriptedModel
 from onplan.parts import Limits
 from onplan.plan.settings import ReminderPolicy, Settings
 from onplan.planning import PlanFold, plan_of
-from onplan.protocols import Request
+from onplan.protocols import Holder, Request
 from onplan.session import missing_results
-from onplan.stores.holder import this_process
 from onplan.stores.memory import MemoryStore
 from onplan.toolset import Tool, ToolOutput, tool
 
@@ -354,7 +353,7 @@ async def test_a_session_that_cannot_be_made_is_not_held() -> None:
     with pytest.raises(StoreError):
         await start(["x"], store=store)
     (info,) = await store.sessions()
-    assert await store.claim(info.id, this_process()) is None
+    assert await store.claim(info.id, Holder("elsewhere", 1, 1.0)) is None
 
 
 class Broken(Exception):

@@ -160,7 +160,7 @@ async def test_a_cancellation_during_an_append_comes_once_and_with_the_next_wait
         try:
             await asyncio.sleep(0)
         except asyncio.CancelledError:
-            came.append("cancelled")
+            came.append(f"cancelled {task.cancelling()}")
         await asyncio.sleep(0)
         came.append("left")
 
@@ -169,7 +169,7 @@ async def test_a_cancellation_during_an_append_comes_once_and_with_the_next_wait
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])
-    assert came == ["written", "cancelled", "left"]
+    assert came == ["written", "cancelled 1", "left"]
 
 
 async def test_appends_at_the_same_time_follow_each_other() -> None:

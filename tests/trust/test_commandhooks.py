@@ -16,7 +16,7 @@ from trust_parts import Seat, python_script, rules, run, seat, shell_script
 
 from onplan.commandhooks import CommandHooks, HookCommand, HookEvent, Ran, read_answer
 from onplan.hooks import Allow, Ask, Continue, Deny, Hooks, View
-from onplan.messages import Assistant, Call, Note, Text, ToolResult
+from onplan.messages import Assistant, Call, Note, Text
 from onplan.parts import Limits
 from onplan.plan.settings import settings
 from onplan.protocols import Rejected
@@ -137,7 +137,9 @@ async def test_json_blocks_with_its_reason(root: Path, tmp_path: Path, answer: A
 
 
 async def test_a_hook_that_asks_needs_a_person_also_in_auto(root: Path, tmp_path: Path) -> None:
-    asks = hook("PreToolUse", answering(tmp_path, pre(permissionDecision="ask", permissionDecisionReason="why")))
+    asks = hook(
+        "PreToolUse", answering(tmp_path, pre(permissionDecision="ask", permissionDecisionReason="why"))
+    )
     at = await one_call(root, asks, auto=True)
     assert [question.reason for question in at.approver.questions] == ["why"]
     assert at.bash.ran == ["make"]
@@ -263,7 +265,7 @@ FAILURES: dict[str, tuple[Callable[[Path], str], str]] = {
     "crash": (lambda p: python_script(p / "h.py", "raise KeyError('x')"), "exit code 1: KeyError: 'x'"),
     "missing file": (lambda p: str(p / "gone"), "exit code 127"),
     "not executable": (lambda p: str(p), "exit code 126"),
-    "killed": (lambda p: shell_script(p / "h", "kill -9 $$"), "exit code -9"),
+    "killed": (lambda p: shell_script(p / "h", "kill -9 $$"), "exit code 137"),
     "bad JSON": (lambda p: "echo '{\"decision\": '", "its answer is not valid JSON"),
     "unknown decision": (lambda p: answering(p, pre(permissionDecision="maybe")), "it decided 'maybe'"),
     "bad update": (lambda p: answering(p, pre(updatedInput=[1])), "its updatedInput is no object"),
@@ -410,7 +412,10 @@ async def test_a_system_message_is_for_the_person(root: Path, tmp_path: Path) ->
 async def test_a_plan_change_is_shown_with_its_diff_and_can_be_vetoed(root: Path, tmp_path: Path) -> None:
     told = tmp_path / "told"
     command = shell_script(
-        tmp_path / "h", f"cat > {told}", f"grep -q deploy {told} && {{ echo 'no deploys' >&2; exit 2; }}", "exit 0"
+        tmp_path / "h",
+        f"cat > {told}",
+        f"grep -q deploy {told} && {{ echo 'no deploys' >&2; exit 2; }}",
+        "exit 0",
     )
 
     def write(call_id: str, content: str) -> Call:
@@ -429,7 +434,8 @@ async def test_a_plan_change_is_shown_with_its_diff_and_can_be_vetoed(root: Path
     assert "no deploys" in at.results[1].content
     heard = json.loads(told.read_text())
     assert (heard["author"], heard["before"][0]["content"]) == ("model", "test")
-    assert heard["diff"]["dropped"] or heard["diff"]
+    assert heard["after"] == [{"content": "deploy", "status": "completed"}]
+    assert heard["diff"]["added"] == ["deploy"]
 
 
 async def test_the_end_of_a_session_is_told(root: Path, tmp_path: Path) -> None:
@@ -487,7 +493,8 @@ async def test_a_stop_hook_that_always_blocks_is_overridden_after_three(
 
 async def test_a_stop_hook_that_blocks_once_costs_one_more_call(root: Path, tmp_path: Path) -> None:
     command, _ = stop_recorder(
-        tmp_path, "print(json.dumps({} if told['stop_hook_active'] else {'decision': 'block', 'reason': 'test'}))"
+        tmp_path,
+        "print(json.dumps({} if told['stop_hook_active'] else {'decision': 'block', 'reason': 'test'}))",
     )
     at = await seat(root, ["one", "two"], commands=[hook("Stop", command)])
     assert (await at.says()).text == "two"
@@ -592,8 +599,3 @@ def alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state not in "ZX"
-
-
-def result_of(at: Seat) -> ToolResult:
-    (result,) = at.results
-    return result

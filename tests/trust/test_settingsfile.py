@@ -1,4 +1,4 @@
-"""Settings files of both kinds: read as they are, faults named and never fatal, tightening only without trust."""
+"""Settings files of both kinds: read as they are, faults named, nothing fatal; without trust only tighter."""
 
 from __future__ import annotations
 
@@ -107,10 +107,11 @@ timeout = -1
     assert notes(found, tmp_path) == [
         "settings.toml: 'colour' is not known; known: permissions, hooks, sandbox, auto, mask_secrets",
         "settings.toml: 'sandbox' is true or false, not 'yes'",
-        'settings.toml: auto can be "sandboxed" in a file; to let everything run, say --auto or /auto yourself',
+        'settings.toml: auto can be "sandboxed" in a file; to let everything run, say --auto or /auto '
+        "yourself",
         "settings.toml: permissions.forbid is not known; known: allow, ask, deny",
-        "settings.toml: permissions.deny: 'mcp__a__b(x)': mcp__a__b takes no pattern, only bash and file tools "
-        "do; taken as a question for every call of mcp__a__b",
+        "settings.toml: permissions.deny: 'mcp__a__b(x)': mcp__a__b takes no pattern, only bash and file "
+        "tools do; taken as a question for every call of mcp__a__b",
         "settings.toml: permissions.allow: 'bash(' is no rule: write a tool, or tool(pattern), as in "
         "bash(git diff:*); left out",
         "settings.toml: permissions.allow: '3' is no text and is left out",
@@ -283,9 +284,7 @@ def test_without_trust_a_directory_can_only_tighten(tmp_path: Path) -> None:
 def test_a_repository_never_brings_auto_even_when_it_is_trusted(tmp_path: Path) -> None:
     where = Places(tmp_path / "config", tmp_path / "claude")
     (tmp_path / ".onplan").mkdir()
-    (tmp_path / ".onplan" / "settings.toml").write_text(
-        'auto = "sandboxed"\n[permissions]\nallow = ["*"]\n'
-    )
+    (tmp_path / ".onplan" / "settings.toml").write_text('auto = "sandboxed"\n[permissions]\nallow = ["*"]\n')
     found = load_settings(tmp_path, where, trusted=True)
     assert (found.auto, found.rules) == (None, ())
     assert [note.partition(": ")[2] for note in found.notes] == [

@@ -20,7 +20,11 @@ def test_an_answer_is_remembered_covers_the_subfolders_and_can_be_taken_back(tmp
     assert load_trust(data).said(project) is None
     remember(data, project, True)
     trust = load_trust(data)
-    assert (trust.covers(project), trust.covers(project / "deep"), trust.covers(tmp_path)) == (True, True, False)
+    assert (trust.covers(project), trust.covers(project / "deep"), trust.covers(tmp_path)) == (
+        True,
+        True,
+        False,
+    )
     remember(data, project, False)
     assert load_trust(data).said(project / "deep") is False
 

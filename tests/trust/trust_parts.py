@@ -1,4 +1,4 @@
-"""What the tests of permissions, hooks and settings stand on: an agent whose bash records and runs nothing."""
+"""What the tests of permissions, hooks and settings stand on: an agent whose bash only records."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onplan.agent import Agent
+from onplan.cli.access import Access, access
 from onplan.cli.approval import TerminalApprover, TerminalAsker
 from onplan.cli.logs import SessionLog, load_from
 from onplan.cli.terminal import Terminal
@@ -27,6 +28,7 @@ class Running:
     agent: Agent
     store: SqliteStore
     permissions: Permissions
+    access: Access
     root: Path
     config: Config
 
@@ -38,11 +40,17 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    config: Config, terminal: Terminal | None, notices: Screen, *, allow_quiet: bool = False
+    config: Config,
+    terminal: Terminal | None,
+    notices: Screen,
+    *,
+    allow_quiet: bool = False,
+    ask_for_trust: bool = False,
 ) -> AsyncIterator[Running]:
     """An agent that asks at `terminal`, closed at the end; a session in which nothing was said is removed.
 
-    `allow_quiet`: the tools that only read or plan are allowed from the start.
+    `allow_quiet`: the tools that only read or plan are allowed from the start. `ask_for_trust`: a directory
+    that brings settings is asked about.
     """
     model = open_model(config.model)
     store = open_store(config.home)
@@ -52,12 +60,15 @@ async def running(
         # A resumed session keeps its own way of planning, and so the names of its plan tools.
         planning = log.plan_state().settings if log else config.planning
         quiet = quiet_tools(planning)
+        said = await access(config, root, notices, terminal if ask_for_trust else None)
         rights = Permissions(
             TerminalApprover(terminal, root) if terminal else None,
             auto=config.auto,
             allowed=quiet if allow_quiet else (),
             quiet=quiet,
+            rules=said.settings.rules,
             root=root,
+            sandboxed=said.sandboxed,
         )
         agent = await coding_agent(
             root,
@@ -66,13 +77,15 @@ async def running(
             asker=TerminalAsker(terminal) if terminal else None,
             permissions=rights,
             planning=planning,
+            settings=said.settings,
+            sandbox=said.sandbox,
             limits=config.limits,
             resume=log.info.id if log else "",
         )
         for warning in store.warnings:
             notices.say(Span(f"onplan: {warning}", "yellow"))
         try:
-            yield Running(agent, store, rights, root, config)
+            yield Running(agent, store, rights, said, root, config)
         finally:
             await agent.close()
             if not any(isinstance(message, User) for message in agent.messages):

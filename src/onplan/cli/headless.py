@@ -42,6 +42,7 @@ async def _run(prompt: str, config: Config, output_format: OutputFormat, colour:
     with signals(interruption, interrupt):
         async with running(config, person_at(notices), notices) as run:
             interruption.watch(run.agent)
+            out.masked = out.masked and run.access.masked
             if output_format == "stream-json":
                 await _begin_stream(run, out)
             elif output_format == "text":

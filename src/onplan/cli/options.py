@@ -24,6 +24,7 @@ class RunFlags:
     output_format: OutputFormat = "text"
     model: str = ""
     auto: bool = False
+    sandbox: bool = False
     dialect: str = ""
     preset: str = ""
     plan: str = ""
@@ -51,6 +52,9 @@ _RUN_OPTIONS: Mapping[str, Decorator] = {
     ),
     "model": click.option("--model", metavar="NAME", help="`demo` (the default), or `script:FILE`."),
     "auto": click.option("--auto", is_flag=True, help="Let every tool call run without asking."),
+    "sandbox": click.option(
+        "--sandbox", is_flag=True, help="Run commands where they can write here only, without a network."
+    ),
     "dialect": click.option(
         "--dialect",
         type=click.Choice([*DIALECT_NAMES, "auto"]),

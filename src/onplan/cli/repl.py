@@ -47,7 +47,7 @@ async def _run(config: Config, colour: bool) -> int:
     interruption = Interruption()
     repl = _Repl(terminal, interruption)
     with signals(interruption, repl.on_interrupt):
-        async with running(config, terminal, screen) as run:
+        async with running(config, terminal, screen, ask_for_trust=True) as run:
             interruption.watch(run.agent)
             return await repl.take_turns(run)
 

@@ -34,8 +34,10 @@ async def _show(flags: RunFlags, session: str, audit: bool, as_json: bool) -> No
     from onplan.cli.logs import load
     from onplan.cli.view.screen import screen_on
     from onplan.cli.view.timeline import audit_lines, timeline
+    from onplan.settingsfile import places, user_settings
 
     screen = screen_on(sys.stdout, colour=flags.colour)
+    screen.masked = screen.masked and user_settings(places()).mask_secrets is not False
     log = await load(session)
     if as_json:
         records: list[dict[str, Any]] = [

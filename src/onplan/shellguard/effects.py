@@ -12,7 +12,22 @@ from onplan.shellguard.state import Shell
 from onplan.shellguard.verdict import Place
 
 CODE_VARIABLES = frozenset(
-    ["PROMPT_COMMAND", "PAGER", "MANPAGER", "GIT_PAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "BROWSER", "LESSOPEN"]
+    [
+        "PROMPT_COMMAND",
+        "PAGER",
+        "MANPAGER",
+        "GIT_PAGER",
+        "EDITOR",
+        "VISUAL",
+        "GIT_EDITOR",
+        "GIT_SEQUENCE_EDITOR",
+        "GIT_SSH_COMMAND",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_ASKPASS",
+        "SSH_ASKPASS",
+        "BROWSER",
+        "LESSOPEN",
+    ]
 )
 """Variables whose value other programs run."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from onplan.shellguard.marks import (
@@ -297,7 +298,7 @@ def _without_locale(nodes: Sequence[Node], source: Source) -> Sequence[Node]:
     """`nodes` without the `$` of `$"…"`, which the grammar takes for a word of its own."""
     if len(nodes) < 2:
         return nodes
-    followed = {id(node) for node, after in zip(nodes, nodes[1:], strict=False) if after.type == "string"}
+    followed = {id(node) for node, after in pairwise(nodes) if after.type == "string"}
     return [node for node in nodes if not (id(node) in followed and source.of(node) == "$")]
 
 

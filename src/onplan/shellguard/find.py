@@ -72,7 +72,9 @@ def roots_of(args: Sequence[str]) -> Find:
             runs.append(tuple(tests[index:end]))
             index = end + 1
     only = [] if negated and not _is_choice(tests) else names
-    return Find(tuple(roots), tuple(only), below, "-delete" in tests, tuple(runs), tuple(writes))
+    # Nothing is lost with an empty file or directory.
+    deletes = "-delete" in tests and ("-empty" not in tests or negated)
+    return Find(tuple(roots), tuple(only), below, deletes, tuple(runs), tuple(writes))
 
 
 def _is_choice(tests: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from onplan.shellguard.marks import UNKNOWN, is_pattern
 from onplan.shellguard.options import options
@@ -43,7 +44,7 @@ def git(args: Sequence[str]) -> list[Outcome]:
 
 def _settings(before: Sequence[str]) -> list[Outcome]:
     found: list[Outcome] = []
-    for flag, value in zip(before, before[1:], strict=False):
+    for flag, value in pairwise(before):
         if flag == "-c":
             key, _, text = value.partition("=")
             found.extend(_setting(key, text))

@@ -21,37 +21,32 @@ class _Start:
 def lifted(text: str) -> str | None:
     """`text` with each here-document as a here-string; None if there is none or one cannot be written so."""
     pieces: list[str] = []
-    position = 0
+    position = index = 0
     starts = _starts(text)
-    if not starts:
-        return None
-    while starts:
-        line_end = text.find("\n", starts[0].begin)
-        group = [start for start in starts if start.begin < line_end or line_end < 0]
-        starts = starts[len(group) :]
+    while index < len(starts):
+        line_end = text.find("\n", starts[index].begin)
+        if line_end < 0:
+            return None
         after = line_end + 1
-        for start in group:
+        while index < len(starts) and starts[index].begin < line_end:
+            start = starts[index]
+            index += 1
             body = _body(text, after, start)
-            if body is None or line_end < 0:
-                return None
-            word = _word(body[0], quoted=start.quoted)
-            if word is None:
+            word = _word(body[0], quoted=start.quoted) if body is not None else None
+            if body is None or word is None:
                 return None
             pieces.extend((text[position : start.begin], "<<< ", word))
-            position = start.end
-            after = body[1]
+            position, after = start.end, body[1]
         pieces.append(text[position:line_end])
-        position = after - 1 if after > line_end + 1 else line_end
-        starts = [start for start in starts if start.begin >= position]
-    return "".join(pieces) + text[position:]
+        position = after - 1
+    return "".join(pieces) + text[position:] if pieces else None
 
 
 def _body(text: str, after: int, start: _Start) -> tuple[str, int] | None:
     """The lines up to the delimiter, and where the line after it begins."""
     lines: list[str] = []
     while after < len(text):
-        end = text.find("\n", after)
-        end = len(text) if end < 0 else end
+        end = _line_end(text, after)
         line = text[after:end].lstrip("\t") if start.tabs else text[after:end]
         after = end + 1
         if line == start.delimiter:
@@ -98,7 +93,7 @@ def _starts(text: str) -> list[_Start]:
             states.pop()
             index += 1
         elif char == "#" and (index == 0 or text[index - 1] in " \t\n;&|("):
-            index = text.find("\n", index) if "\n" in text[index:] else len(text)
+            index = _line_end(text, index)
         elif char == "\n" and waiting:
             index = _behind(text, index + 1, waiting)
             waiting = []
@@ -131,3 +126,8 @@ def _behind(text: str, after: int, waiting: list[_Start]) -> int:
             return len(text)
         after = body[1]
     return after - 1
+
+
+def _line_end(text: str, index: int) -> int:
+    end = text.find("\n", index)
+    return len(text) if end < 0 else end

@@ -9,15 +9,32 @@ from onplan.shellguard.marks import FILE, STREAM, UNKNOWN, is_known, plain, show
 from onplan.shellguard.paths import Kind, meaning
 from onplan.shellguard.verdict import Code, Finding, Outcome, Place
 
-SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "yash", "tcsh", "csh", "pwsh"])
+SHELLS = frozenset(
+    [
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "ksh",
+        "ksh93",
+        "mksh",
+        "ash",
+        "rbash",
+        "fish",
+        "yash",
+        "tcsh",
+        "csh",
+        "pwsh",
+    ]
+)
 
 _LANGUAGE = re.compile(
     r"(python|pypy|perl|ruby|node|nodejs|bun|deno|php|lua|luajit|Rscript|osascript|tclsh|ts-node|tsx)"
     r"[\d.]*(?:-config)?"
 )
 _CODE_FLAGS = {
-    "python": "c", "pypy": "c", "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "bun": "ep", "deno": "",
-    "php": "rBE", "lua": "e", "luajit": "e", "Rscript": "e", "osascript": "e", "tclsh": "", "ts-node": "ep", "tsx": "ep",
+    "python": "c", "pypy": "c", "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "bun": "ep",
+    "php": "rBE", "lua": "e", "luajit": "e", "Rscript": "e", "osascript": "e", "ts-node": "ep", "tsx": "ep",
 }  # fmt: skip
 _VALUE_FLAGS = {
     "python": "mWX",
@@ -46,7 +63,8 @@ _HIDDEN = re.compile(
     r"|\\x[0-9a-f]{2}\\x|['\"]base64['\"]|urlopen|requests\.get|\bgetattr\s*\(\s*(?:os|__import__)"
 )
 _EVALUATES = re.compile(r"\b(?:exec|eval|compile|Function|instance_eval|loadstring|load)\s*\(?")
-_FORKS = re.compile(r"(?:while|loop|until|for)\b[^#]*\bfork\b|\bfork\b[^#]*\b(?:while|until)\b")
+_FORKS = re.compile(r"\bfork\b")
+_LOOPS = re.compile(r"\b(?:while|loop|until|for)\b")
 _LITERAL = re.compile(
     r"'''(.*?)'''|\"\"\"(.*?)\"\"\"|'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|`([^`]*)`", re.DOTALL
 )
@@ -216,7 +234,7 @@ def awk(args: Sequence[str], passes: Judge) -> list[Outcome]:
 
 
 def _suspect(name: str, text: str, place: Place, passes: Judge) -> list[Outcome]:
-    if _FORKS.search(text):
+    if _FORKS.search(text) and _LOOPS.search(text):
         return [Finding("ask", f"the text given to `{name}` starts processes in a loop")]
     if _EVALUATES.search(text) and _HIDDEN.search(text):
         return [Finding("ask", f"the text given to `{name}` runs what it decodes or fetches")]
@@ -251,7 +269,7 @@ def _suspect(name: str, text: str, place: Place, passes: Judge) -> list[Outcome]
 
 
 def _literals(text: str) -> list[str]:
-    found = [next(filter(None, one), "") for one in _LITERAL.findall(text[:20_000])]
+    found = ["".join(one.groups("")) for one in _LITERAL.finditer(text[:20_000])]
     return [one for one in found if one.strip()][:64]
 
 

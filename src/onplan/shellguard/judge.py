@@ -43,6 +43,8 @@ def _read(line: str, cwd: str, home: str, record: Record) -> None:
             walker.line(other, origin=record.whole)
     except (TooMuch, RecursionError):
         record.find("ask", "the line is too involved to be judged; do it in several steps", record.whole)
+    except Exception as error:  # noqa: BLE001 - a fault of the guard's own must not open the gate
+        record.find("ask", f"the guard could not read the line ({type(error).__name__})", record.whole)
 
 
 def _absolute(path: str) -> str:

@@ -21,6 +21,7 @@ SPLIT, QUOTE, TILDE = "\ufdda", "\ufddb", "\ufddc"
 
 ALL = "".join(map(chr, range(0xFDD0, 0xFDF0)))
 MAX_FIELDS = 256
+MAX_BRACES = 64
 
 _PLAIN = str.maketrans({STAR: "*", QUEST: "?", CLASS: "[", OPEN: "{", COMMA: ",", CLOSE: "}", TILDE: "~"})
 _SHOWN = {**_PLAIN, ord(UNKNOWN): "…", ord(SOME): "…", ord(FILE): "…", ord(STREAM): "", ord(QUOTE): ""}
@@ -74,6 +75,10 @@ def fields(text: str) -> list[str]:
 
 def _braces(text: str) -> list[str]:
     """`text` with its outermost first brace expanded, recursively; at most a little over `MAX_FIELDS`."""
+    if OPEN not in text:
+        return [text]
+    if text.count(OPEN) > MAX_BRACES:
+        return [UNKNOWN]
     done: list[str] = []
     todo = [text]
     while todo and len(done) + len(todo) <= MAX_FIELDS:

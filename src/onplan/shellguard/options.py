@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`flags`: `-r`, `--force`; clusters divided, values taken off. `values`: those of flags that take one."""
+    """`flags`: `-r`, `--force`; clusters divided, values taken off. `values`: flags with their values."""
 
     flags: frozenset[str]
     operands: tuple[str, ...]

@@ -39,26 +39,124 @@ class Meaning:
 
 
 _TOP = frozenset(
-    ["bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "usr", "var", "nix", "snap", "System", "Library", "Users", "Applications", "Volumes", "private", "cores"]
+    [
+        "bin",
+        "boot",
+        "dev",
+        "etc",
+        "home",
+        "lib",
+        "lib32",
+        "lib64",
+        "libx32",
+        "media",
+        "mnt",
+        "opt",
+        "proc",
+        "root",
+        "run",
+        "sbin",
+        "srv",
+        "sys",
+        "usr",
+        "var",
+        "nix",
+        "snap",
+        "System",
+        "Library",
+        "Users",
+        "Applications",
+        "Volumes",
+        "private",
+        "cores",
+    ]
 )
 _BELOW = frozenset(
     tuple(path.split("/"))
-    for path in ["usr/bin", "usr/sbin", "usr/lib", "usr/lib32", "usr/lib64", "usr/libexec", "usr/share", "usr/local", "usr/include", "var/lib", "var/log", "private/etc", "private/var", "System/Library"]
+    for path in [
+        "usr/bin",
+        "usr/sbin",
+        "usr/lib",
+        "usr/lib32",
+        "usr/lib64",
+        "usr/libexec",
+        "usr/share",
+        "usr/local",
+        "usr/include",
+        "var/lib",
+        "var/log",
+        "private/etc",
+        "private/var",
+        "System/Library",
+    ]
 )
 _SYSTEM = frozenset({(), *((name,) for name in _TOP), *_BELOW})
 _HOMES = frozenset({"home", "Users"})
 _TEMPORARY = (("tmp",), ("var", "tmp"), ("dev", "shm"), ("private", "tmp"))
 _WRITTEN_BY_ROOT = frozenset(
-    ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr", "nix", "System", "Library"]
+    [
+        "bin",
+        "boot",
+        "dev",
+        "etc",
+        "lib",
+        "lib32",
+        "lib64",
+        "libx32",
+        "proc",
+        "sbin",
+        "sys",
+        "usr",
+        "nix",
+        "System",
+        "Library",
+    ]
 )
 
 _START_UP = frozenset(
-    [".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".xinitrc", ".xprofile", ".xsession", ".pam_environment", ".inputrc", ".netrc", ".pgpass"]
+    [
+        ".bashrc",
+        ".bash_profile",
+        ".bash_login",
+        ".bash_logout",
+        ".bash_aliases",
+        ".profile",
+        ".zshrc",
+        ".zshenv",
+        ".zprofile",
+        ".zlogin",
+        ".zlogout",
+        ".kshrc",
+        ".cshrc",
+        ".tcshrc",
+        ".xinitrc",
+        ".xprofile",
+        ".xsession",
+        ".pam_environment",
+        ".inputrc",
+        ".netrc",
+        ".pgpass",
+    ]
 )
 _PRIVATE = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".password-store"})
 _BELOW_HOME = tuple(
     tuple(path.split("/"))
-    for path in [".gitconfig", ".config/git", ".config/fish", ".config/autostart", ".config/systemd", ".config/environment.d", ".docker", ".local/bin", "bin", "Library/LaunchAgents", ".npmrc", ".pypirc", ".cargo/config.toml", ".cargo/credentials.toml"]
+    for path in [
+        ".gitconfig",
+        ".config/git",
+        ".config/fish",
+        ".config/autostart",
+        ".config/systemd",
+        ".config/environment.d",
+        ".docker",
+        ".local/bin",
+        "bin",
+        "Library/LaunchAgents",
+        ".npmrc",
+        ".pypirc",
+        ".cargo/config.toml",
+        ".cargo/credentials.toml",
+    ]
 )
 
 _DISK = re.compile(

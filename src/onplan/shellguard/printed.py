@@ -13,10 +13,40 @@ from onplan.shellguard.verdict import Place
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|0?([0-7]{1,3})|(n|t|r|\\)|(c).*)", re.DOTALL)
 _CONVERSION = re.compile(r"%[-+0-9.]*([a-zA-Z%])")
 _SET_UP = frozenset(
-    ["ssh-agent", "brew", "direnv", "pyenv", "rbenv", "nodenv", "goenv", "jenv", "fnm", "opam", "dircolors", "starship", "zoxide", "luarocks"]
+    [
+        "ssh-agent",
+        "brew",
+        "direnv",
+        "pyenv",
+        "rbenv",
+        "nodenv",
+        "goenv",
+        "jenv",
+        "fnm",
+        "opam",
+        "dircolors",
+        "starship",
+        "zoxide",
+        "luarocks",
+    ]
 )
 _ONE_WORD = frozenset(
-    ["date", "nproc", "uname", "whoami", "hostname", "arch", "id", "tty", "wc", "seq", "sha256sum", "md5sum", "uuidgen", "getconf"]
+    [
+        "date",
+        "nproc",
+        "uname",
+        "whoami",
+        "hostname",
+        "arch",
+        "id",
+        "tty",
+        "wc",
+        "seq",
+        "sha256sum",
+        "md5sum",
+        "uuidgen",
+        "getconf",
+    ]
 )
 _GIT_WORDS = ("rev-parse", "describe", "branch", "symbolic-ref", "merge-base", "rev-list")
 _GIT_NAMES = ("ls-files", "diff", "diff-tree", "ls-tree")
@@ -58,19 +88,24 @@ def _printf(args: Sequence[str], _: Place) -> str:
     form, values = _escaped(words[0]), words[1:]
     printed: list[str] = []
     while True:
-        left = iter(values)
-        printed.append(_CONVERSION.sub(lambda found: _converted(found, left), form))
-        rest = list(left)
+        text, rest = _filled(form, values)
+        printed.append(text)
         if not rest or len(rest) == len(values) or len(printed) > 64:
             return "".join(printed) + (UNKNOWN if rest and len(printed) > 64 else "")
         values = rest
 
 
-def _converted(found: re.Match[str], values: object) -> str:
-    if found.group(1) == "%":
-        return "%"
-    value = next(values, "")  # type: ignore[call-overload]
-    return _escaped(value) if found.group(1) == "b" else value
+def _filled(form: str, values: Sequence[str]) -> tuple[str, list[str]]:
+    """`form` with its conversions filled, and the values that are left."""
+    left = iter(values)
+
+    def converted(found: re.Match[str]) -> str:
+        if found.group(1) == "%":
+            return "%"
+        value = next(left, "")
+        return _escaped(value) if found.group(1) == "b" else value
+
+    return _CONVERSION.sub(converted, form), list(left)
 
 
 def _escaped(text: str) -> str:
@@ -110,7 +145,7 @@ def _find(args: Sequence[str], place: Place) -> str:
 
 
 def _listing(args: Sequence[str], place: Place) -> str:
-    """`rg -l`, `grep -l`, `fd`: names below what was searched, which is the operands if they look like paths."""
+    """Names below what was searched: `rg -l`, `grep -l`."""
     found = options(args, "eABCmfgtTdEj", ("include", "exclude", "exclude-dir", "glob", "type"))
     roots = [word for word in found.operands[1:] if is_known(word)]
     return "\n".join([f"{root}/{SOME}" for root in roots] or [SOME])

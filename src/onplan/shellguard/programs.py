@@ -25,10 +25,59 @@ from onplan.shellguard.verdict import Argv, Code, Finding, Outcome, Place
 Check = Callable[[tuple[str, ...], Place], "list[Outcome]"]
 
 _DISK_TOOLS = frozenset(
-    ["blkdiscard", "sgdisk", "gdisk", "cgdisk", "parted", "sfdisk", "fdisk", "cfdisk", "badblocks", "cryptsetup", "hdparm", "nvme", "pvremove", "vgremove", "lvremove", "pvcreate", "zpool", "zfs", "mdadm", "diskutil", "mkswap", "swapoff"]
+    [
+        "blkdiscard",
+        "sgdisk",
+        "gdisk",
+        "cgdisk",
+        "parted",
+        "sfdisk",
+        "fdisk",
+        "cfdisk",
+        "badblocks",
+        "cryptsetup",
+        "hdparm",
+        "nvme",
+        "pvremove",
+        "vgremove",
+        "lvremove",
+        "pvcreate",
+        "zpool",
+        "zfs",
+        "mdadm",
+        "diskutil",
+        "mkswap",
+        "swapoff",
+    ]
 )
 _ERASING = frozenset(
-    ["luksFormat", "luksErase", "erase", "format", "sanitize", "eraseDisk", "eraseVolume", "zeroDisk", "secureErase", "partitionDisk", "destroy", "mklabel", "mkpart", "rm", "labelclear", "--zap-all", "-Z", "-z", "--zap", "-o", "--clear", "--delete", "--zero-superblock", "--security-erase", "-w"]
+    [
+        "luksFormat",
+        "luksErase",
+        "erase",
+        "format",
+        "sanitize",
+        "eraseDisk",
+        "eraseVolume",
+        "zeroDisk",
+        "secureErase",
+        "partitionDisk",
+        "destroy",
+        "mklabel",
+        "mkpart",
+        "rm",
+        "labelclear",
+        "--zap-all",
+        "-Z",
+        "-z",
+        "--zap",
+        "-o",
+        "--clear",
+        "--delete",
+        "--zero-superblock",
+        "--security-erase",
+        "-w",
+    ]
 )
 _WRITES_DISK = frozenset({"blkdiscard", "pvremove", "pvcreate", "vgremove", "lvremove", "mkswap"})
 _LOOKING = frozenset(
@@ -38,7 +87,104 @@ _SHUTDOWN_ARGS = frozenset({"-c", "--help", "--show", "-k", "--version", "-w", "
 _SYSTEMCTL = frozenset(["poweroff", "reboot", "halt", "kexec", "soft-reboot", "rescue", "emergency", "exit"])
 _SYSTEMCTL_ASKS = frozenset(["suspend", "hibernate", "hybrid-sleep", "isolate", "mask"])
 _TO_DATA = frozenset(
-    ["echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "git", "man", "info", "which", "type", "whereis", "whatis", "apropos", "help", "alias", "ls", "cat", "head", "tail", "wc", "file", "stat", "test", "[", "sed", "awk", "gawk", "jq", "yq", "tr", "cut", "sort", "uniq", "tee", "cowsay", "logger", "notify-send", "say", "read", "export", "export", "less", "more", "bat", "true", "false", ":", "basename", "dirname", "realpath", "pytest", "make", "npm", "yarn", "pnpm", "cargo", "go", "docker", "podman", "apt", "apt-get", "brew", "pip", "pip3", "code", "touch", "mkdir", "history", "unset", "unalias", "compgen", "complete", "hash", "bind", "rename", "apt-mark", "dpkg", "rpm", "dnf", "yum", "pacman", "apk", "conda", "uv", "poetry", "gh", "glab", "kubectl", "helm", "expr", "seq", "diff", "cmp"]
+    [
+        "echo",
+        "printf",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rg",
+        "ag",
+        "ack",
+        "git",
+        "man",
+        "info",
+        "which",
+        "type",
+        "whereis",
+        "whatis",
+        "apropos",
+        "help",
+        "alias",
+        "ls",
+        "cat",
+        "head",
+        "tail",
+        "wc",
+        "file",
+        "stat",
+        "test",
+        "[",
+        "sed",
+        "awk",
+        "gawk",
+        "jq",
+        "yq",
+        "tr",
+        "cut",
+        "sort",
+        "uniq",
+        "tee",
+        "cowsay",
+        "logger",
+        "notify-send",
+        "say",
+        "read",
+        "export",
+        "export",
+        "less",
+        "more",
+        "bat",
+        "true",
+        "false",
+        ":",
+        "basename",
+        "dirname",
+        "realpath",
+        "pytest",
+        "make",
+        "npm",
+        "yarn",
+        "pnpm",
+        "cargo",
+        "go",
+        "docker",
+        "podman",
+        "apt",
+        "apt-get",
+        "brew",
+        "pip",
+        "pip3",
+        "code",
+        "touch",
+        "mkdir",
+        "history",
+        "unset",
+        "unalias",
+        "compgen",
+        "complete",
+        "hash",
+        "bind",
+        "rename",
+        "apt-mark",
+        "dpkg",
+        "rpm",
+        "dnf",
+        "yum",
+        "pacman",
+        "apk",
+        "conda",
+        "uv",
+        "poetry",
+        "gh",
+        "glab",
+        "kubectl",
+        "helm",
+        "expr",
+        "seq",
+        "diff",
+        "cmp",
+    ]
 )
 _DANGEROUS = frozenset({"rm", "dd", "shred", "wipefs", "mkfs", "shutdown", "reboot", "poweroff", "halt"})
 
@@ -99,7 +245,7 @@ def _removed(name: str, path: str, place: Place, *, recursive: bool) -> list[Out
             return [
                 Finding(
                     "deny",
-                    f"`{name}` would remove {_named(what.name)} with everything in it, which cannot be undone; "
+                    f"`{name}` would remove {_named(what.name)} and all that is in it, for good; "
                     "name the files inside the workspace that should go",
                 )
             ]
@@ -449,12 +595,12 @@ def _output(name: str, args: tuple[str, ...], place: Place) -> list[Outcome]:
 
 
 def _unknown_wrapper(name: str, args: tuple[str, ...], place: Place, passes: Judge) -> list[Outcome]:
-    """The objection to words that look like a dangerous command, should `name` be a program that runs others."""
-    for index, word in enumerate(args[:64]):
+    """The objection to words that look like a dangerous command, should `name` run other programs."""
+    for index, word in enumerate(args[:8]):
         base = word.rpartition("/")[2]
         if base not in _DANGEROUS and not base.startswith("mkfs."):
             continue
-        for one in check(base, args[index + 1 :], place, passes):
+        for one in check(base, args[index + 1 : index + 33], place, passes):
             if isinstance(one, Finding):
                 return [Finding("ask", f"`{name}` may run what follows it: {one.reason}")]
     return []

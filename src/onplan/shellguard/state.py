@@ -20,9 +20,27 @@ Value = tuple[str, ...]
 MAX_ALTERNATIVES = 16
 
 _NAMES = frozenset(
-    ["#", "$", "!", "?", "-", "RANDOM", "SRANDOM", "UID", "EUID", "PPID", "SECONDS", "LINENO", "EPOCHSECONDS", "EPOCHREALTIME", "BASHPID"]
+    [
+        "#",
+        "$",
+        "!",
+        "?",
+        "-",
+        "RANDOM",
+        "SRANDOM",
+        "UID",
+        "EUID",
+        "PPID",
+        "SECONDS",
+        "LINENO",
+        "EPOCHSECONDS",
+        "EPOCHREALTIME",
+        "BASHPID",
+    ]
 )
-_WORDS = frozenset(["HOSTNAME", "OSTYPE", "HOSTTYPE", "MACHTYPE", "SHLVL", "COLUMNS", "LINES", "BASH_VERSION"])
+_WORDS = frozenset(
+    ["HOSTNAME", "OSTYPE", "HOSTTYPE", "MACHTYPE", "SHLVL", "COLUMNS", "LINES", "BASH_VERSION"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +141,7 @@ class Shell:
 
     def go(self, targets: Iterable[str]) -> None:
         """Change directory to any of `targets`, each relative to where the shell may be."""
-        reached: list[str] = []
-        for target in targets:
-            for cwd in self.cwds:
-                reached.append(_reached(cwd, target))
+        reached = [_reached(cwd, target) for target in targets for cwd in self.cwds]
         self.previous, self.cwds = self.cwds, _united(tuple(reached), (), UNKNOWN)
 
 

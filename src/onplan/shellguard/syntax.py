@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MAX_CHARS = 200_000
 
 _ODD_BREAK = re.compile(r"\r(?=\n|$)")
+_LINE_START = re.compile(r"(\n[ \t]*)\\(?=[\w/.-])|((?<!\\)\n[ \t]*)\\(?=\n)")
 _JOINED = re.compile(r"(?<=[^\s\\])((?:\\\\)*)\\\n(?=\S)")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ud800-\udfff]")
 
@@ -50,8 +51,12 @@ class Source:
 
 
 def source_of(text: str, origin: Span | None = None) -> Source:
-    """`text` ready to be parsed; a carriage return before a line's end is a blank."""
-    text = _ODD_BREAK.sub(" ", text)
+    """`text` ready to be parsed; a carriage return before a line's end is a blank.
+
+    A backslash that begins a line, and quotes only a letter or a break, goes: the grammar would take the
+    line for the rest of the one before.
+    """
+    text = _LINE_START.sub(r"\1\2 ", _ODD_BREAK.sub(" ", text))
     return Source(text, text.encode("utf-8", "replace"), origin)
 
 

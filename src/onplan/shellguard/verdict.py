@@ -78,6 +78,8 @@ class Argv:
     """Whether the command line that named it speaks for it too (a wrapper, not `find -exec`)."""
     functions: bool = False
     """Whether the shell looks for a function of that name first."""
+    cwd: str | None = None
+    """Where the wrapper goes first, if it goes anywhere."""
 
 
 Outcome = Finding | Code | Argv

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from onplan.shellguard.wrappers import is_clear
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MAX_DEPTH = 40
+MAX_DEPTH = 60
 MAX_VARIANTS = 64
 
 _BACKTICK = re.compile(r"\\([`$\\])")
@@ -125,11 +125,46 @@ class Walker:
 
     def _run(self, node: Node, shell: Shell, context: Context) -> str:
         """Judge what is below `node` in `shell`; what it prints."""
-        run = _STATEMENTS.get(node.type)
-        if run is not None:
-            return run(self, node, shell, context.deeper())
-        if not node.is_named or node.type == "comment":
-            return ""
+        context = context.deeper()
+        match node.type:
+            case "command":
+                run = self._command
+            case "program" | "compound_statement" | "do_group" | "negated_command":
+                run = self._block
+            case "subshell":
+                run = self._subshell
+            case "pipeline":
+                run = self._pipeline
+            case "list":
+                run = self._list
+            case "redirected_statement":
+                run = self._redirected
+            case "variable_assignment":
+                run = self._assign
+            case "variable_assignments":
+                run = self._assignments
+            case "declaration_command":
+                run = self._declaration
+            case "unset_command":
+                run = self._unset
+            case "function_definition":
+                run = self._function
+            case "if_statement":
+                run = self._if
+            case "while_statement":
+                run = self._while
+            case "for_statement":
+                run = self._for
+            case "c_style_for_statement":
+                run = self._counting
+            case "case_statement":
+                run = self._case
+            case _:
+                run = self._other
+        return run(node, shell, context)
+
+    def _other(self, node: Node, shell: Shell, context: Context) -> str:
+        """A comment, a test, a lone expression: nothing runs but the substitutions in it."""
         self._expander(shell, context).visit(node)
         return ""
 
@@ -171,6 +206,7 @@ class Walker:
 
     def _list(self, node: Node, shell: Shell, context: Context) -> str:
         items, operators = _flat(node)
+        chooses = "||" in operators
         before = shell.fork()
         output = [self._run(items[0], shell, context.first())]
         for left, operator, item in zip(items, operators, items[1:], strict=False):
@@ -182,7 +218,7 @@ class Walker:
                 shell.become([shell, other])
                 continue
             tested = shell.fork() if left.type == "test_command" else None
-            before = shell.fork() if "||" in operators else before
+            before = shell.fork() if chooses else before
             output.append(self._run(item, shell, inner))
             if tested is not None:
                 shell.become([shell, tested])
@@ -355,9 +391,11 @@ class Walker:
             inner = replace(inner, stdin=context.stdin, given=inner.stdin)
         if inner.extra and body.type not in (*_CHAINS, "command"):
             self._find(_UNPARSED, context, context.source.span(node))
-        output = self._run(
-            body, shell, inner if body.type in (*_CHAINS, "command") else replace(inner, extra=())
-        )
+        cwds = shell.cwds
+        inner = inner if body.type in (*_CHAINS, "command") else replace(inner, extra=())
+        output = self._run(body, shell, inner)
+        if body.type in _CHAINS and shell.cwds != cwds:
+            self._redirects(redirects, shell, context)
         return self._after_heredoc(after, output, shell, context) if after else output
 
     def _redirects(self, nodes: Sequence[Node], shell: Shell, context: Context) -> tuple[Context, list[Node]]:
@@ -398,7 +436,7 @@ class Walker:
         return stdin, extra
 
     def _written(self, target: str, shell: Shell, context: Context, span: Span) -> None:
-        if target.startswith("/dev/tcp/") or target.startswith("/dev/udp/"):
+        if target.startswith(("/dev/tcp/", "/dev/udp/")):
             self._find(Finding("ask", "it opens a connection to another machine"), context, span)
             return
         for cwd in shell.cwds:
@@ -431,6 +469,11 @@ class Walker:
             context = replace(context, stdin=context.given, given=None)
         parts, redirects, assignments = _parts(node)
         inner, after = self._redirects(redirects, shell, context)
+        for child in [part for part in parts if part.type == "subshell"]:
+            parts.remove(child)
+            self._run(child, shell, replace(inner, extra=()))
+            if context.source.of(node.children[0]) not in ("time", "coproc"):
+                self._find(_UNPARSED, context, context.source.span(node))
         grouped = words([*parts, *inner.extra], context.source)
         inner = replace(inner, extra=())
         expander = self._expander(shell, context)
@@ -469,6 +512,8 @@ class Walker:
     ) -> str:
         """Judge one command whose words are known as far as they can be; what it prints."""
         self.record.spend(1 + len(argv) // 16)
+        if argv[:1] == ("{",):
+            argv = argv[1:]
         if not argv or argv == ("}",):
             return ""
         name = plain(argv[0])
@@ -490,10 +535,8 @@ class Walker:
     def _program(self, name: str, args: tuple[str, ...], shell: Shell, context: Context, span: Span) -> str:
         place = self._place(shell, context)
         output: str | None = None
-        if name == "trap" and args and args[0] not in ("-p", "-l", "-", ""):
-            self._later.append(
-                (plain(args[0]), shell, replace(context.deeper(), stdin=None, outer=None), span)
-            )
+        if name == "trap" and (code := _trapped(args)):
+            self._later.append((code, shell, replace(context.deeper(), stdin=None, outer=None), span))
         for cwd in shell.cwds:
             at = replace(place, cwd=cwd)
             for outcome in judged(name, args, at, lambda text, at=at: self.passes(text, at)):
@@ -518,7 +561,9 @@ class Walker:
                 if zero is not None:
                     shell.variables["0"] = ((zero,),)
                 return self._code(text, shell, replace(context, outer=None), span)
-            case Argv(argv, joined, functions):
+            case Argv(argv, joined, functions, cwd):
+                if cwd is not None:
+                    shell.go([cwd])
                 inner = replace(context.deeper(), outer=context.outer if joined else None)
                 return self._simple(argv, shell, inner, span, " ".join(map(shown, argv)), functions=functions)
 
@@ -603,28 +648,6 @@ _UNPARSED = Finding("ask", "the line cannot be parsed; write it more plainly")
 _CHAINS = ("list", "pipeline", "negated_command")
 _FORK_BOMB = "a function starts itself again and again, which stops the machine"
 
-_STATEMENTS: Mapping[str, Callable[[Walker, Node, Shell, Context], str]] = {
-    "program": Walker._block,
-    "compound_statement": Walker._block,
-    "do_group": Walker._block,
-    "subshell": Walker._subshell,
-    "negated_command": Walker._block,
-    "pipeline": Walker._pipeline,
-    "list": Walker._list,
-    "if_statement": Walker._if,
-    "while_statement": Walker._while,
-    "for_statement": Walker._for,
-    "c_style_for_statement": Walker._counting,
-    "case_statement": Walker._case,
-    "function_definition": Walker._function,
-    "variable_assignment": Walker._assign,
-    "variable_assignments": Walker._assignments,
-    "declaration_command": Walker._declaration,
-    "unset_command": Walker._unset,
-    "redirected_statement": Walker._redirected,
-    "command": Walker._command,
-}
-
 
 def _with_next(nodes: Iterable[Node]) -> Iterator[tuple[Node, Node | None]]:
     listed = list(nodes)
@@ -694,6 +717,12 @@ def _appended(before: Sequence[Value], more: Sequence[Value], *, array: bool) ->
     if array:
         return [(*first, *second) for first in before for second in more]
     return [("".join(first[:1]) + "".join(second[:1]), *first[1:]) for first in before for second in more]
+
+
+def _trapped(args: Sequence[str]) -> str:
+    """The code that `trap` keeps for later."""
+    words = args[1:] if args[:1] == ("--",) else args
+    return plain(words[0]) if words and words[0] not in ("-p", "-l", "-") else ""
 
 
 def _in_shell(name: str, outcome: Outcome) -> bool:

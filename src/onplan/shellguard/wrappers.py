@@ -1,4 +1,4 @@
-"""Programs that only run another one: their own words skipped, the other's words left; judges nothing else."""
+"""Programs that only run another one: their own words skipped, the other's left; judges nothing else."""
 
 from __future__ import annotations
 
@@ -199,8 +199,23 @@ def _wrapped(name: str, args: Sequence[str], wrapper: Wrapper, *, guess: bool = 
     if wrapper.joined:
         found.append(Code(" ".join(map(plain, rest))))
         return found
-    found.append(Argv(tuple(rest), joined=True, functions=name in ("time", "coproc")))
+    own = args[: len(args) - len(rest)]
+    found.append(
+        Argv(tuple(rest), joined=True, functions=name in ("time", "coproc"), cwd=_directory(name, own))
+    )
     return found
+
+
+def _directory(name: str, own: Sequence[str]) -> str | None:
+    """The directory to which a wrapper's own words send the command."""
+    letter = {"env": "-C", "sudo": "-D", "unshare": "-w"}.get(name)
+    for word, after in zip(own, [*own[1:], ""], strict=False):
+        flag, equals, value = word.partition("=")
+        if flag in ("--chdir", "--wd", "--working-directory"):
+            return value if equals else after
+        if letter and word.startswith(letter):
+            return word[2:] or after
+    return None
 
 
 def _behind(args: Sequence[str], wrapper: Wrapper) -> tuple[Sequence[str], bool]:
@@ -265,7 +280,7 @@ def _shell_text(name: str, args: Sequence[str]) -> list[Outcome]:
         if equals and flag in names:
             return [Code(text)]
         if word in names or (name != "entr" and re.fullmatch(r"-[a-zA-Z]*c", word) and names):
-            return [Code(*args[index + 1 : index + 2])] if index + 1 < len(args) else []
+            return [Code(args[index + 1])] if index + 1 < len(args) else []
     match name:
         case "su" | "sg":
             return [Finding("ask", f"`{name}` starts a shell as another user")]
@@ -282,8 +297,6 @@ def _shell_text(name: str, args: Sequence[str]) -> list[Outcome]:
 def _coproc(args: Sequence[str]) -> list[Outcome]:
     rest = list(args)
     if rest[1:2] == ["{"]:
-        del rest[0]
-    if rest[:1] == ["{"]:
         del rest[0]
     return [Argv(tuple(rest), joined=True, functions=True)] if rest else []
 
@@ -306,8 +319,7 @@ def _xargs(args: Sequence[str], place: Place) -> list[Outcome]:
     token = _token(args)
     if token is None:
         return [*found, Argv((*words, *items), joined=True)]
-    for item in items:
-        found.append(Argv(tuple(word.replace(token, item) for word in words), joined=True))
+    found.extend(Argv(tuple(word.replace(token, item) for word in words), joined=True) for item in items)
     return found or [Argv(tuple(words), joined=True)]
 
 
@@ -352,6 +364,5 @@ def _parallel(args: Sequence[str], place: Place) -> list[Outcome]:
     text = " ".join(map(plain, rest))
     if not text:
         return [*found, *(Code(item) for item in items)]
-    for item in items or [""]:
-        found.append(Code(text.replace("{}", item) if "{}" in text else f"{text} {item}"))
-    return found
+    lines = [text.replace("{}", item) if "{}" in text else f"{text} {item}" for item in items or [""]]
+    return [*found, *map(Code, lines)]

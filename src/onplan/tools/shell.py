@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
 import math
 import os
-import shlex
-import shutil
-import subprocess
-import tempfile
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onplan.errors import ToolError
-from onplan.tools.capture import Capture, Progress, Reader
+from onplan.errors import ConfigError, ToolError
+from onplan.tools.capture import Progress
+from onplan.tools.command import Running, start
 from onplan.tools.processes import Process, Tree, end_processes, uncancelled
+from onplan.tools.sandbox import Sandbox
 from onplan.toolset import Ctx, Injected, ToolOutput, tool
 
-_MARK = "ONPLAN_CALL"
 _UNATTENDED = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "PAGER": "cat"}
 _LEAST_LIMIT = 400
-_LOOK_EVERY = 0.04
-_REAP_GRACE = 1.0
 _NAMED_AT_MOST = 5
 
 
@@ -34,6 +26,7 @@ class Shell:
     `limit`: characters of a whole answer, at least 400. `env`: instead of the inherited environment.
     `grace`: from asking a process to end until it is killed. `settle`: how long an answer waits at most
     for the last output of what goes on in the background. Times are in seconds. Nothing survives `close`.
+    `sandbox`: every command runs inside it; one that allows no lingering ends what a command leaves.
     """
 
     def __init__(
@@ -46,6 +39,7 @@ class Shell:
         max_timeout: float = 600.0,
         grace: float = 0.8,
         settle: float = 0.3,
+        sandbox: Sandbox | None = None,
     ) -> None:
         if limit < _LEAST_LIMIT:
             raise ValueError(f"limit must be at least {_LEAST_LIMIT} characters, not {limit}")
@@ -57,6 +51,7 @@ class Shell:
         self._max_timeout = max_timeout
         self._grace = grace
         self._settle = settle
+        self._sandbox = sandbox
         self._background: list[Tree] = []
 
     @property
@@ -67,7 +62,7 @@ class Shell:
     @property
     def survivors(self) -> list[Process]:
         """What earlier commands left running in the background."""
-        return [process for tree in self._background for process in tree.alive()]
+        return self._asked_for(_alive(self._background))
 
     async def run(
         self, command: str, *, timeout: float | None = None, progress: Progress = lambda _: None
@@ -81,7 +76,7 @@ class Shell:
         _check_command(command)
         seconds, notes = self._allowed(timeout)
         directory, gone = self._directory()
-        call = await _start(command, directory, self._environment(), self._limit, progress)
+        call = await start(command, directory, self._environment(), self._sandbox, self._limit, progress)
         timed_out = False
         left: list[Process] = []
         try:
@@ -89,6 +84,8 @@ class Shell:
             if timed_out:
                 await call.end(self._grace)
             left = await call.settle(self._settle)
+            if left and self._sandbox and not self._sandbox.lingering:
+                left = await call.end(self._grace)
         except asyncio.CancelledError as cancelled:
             # The same exception goes on: `asyncio.timeout` does not recognise a subclass before 3.13.
             left = await uncancelled(call.end(self._grace))
@@ -99,20 +96,18 @@ class Shell:
             self._cwd = call.last_directory() or directory
             self._keep(call.tree, left)
             call.release()
-        notes = [*gone, *notes, *_left_note(left), *(self._timeout_note() if timed_out else ())]
-        return self._answer(call, notes, left, seconds if timed_out else None)
+        told = self._asked_for(left)
+        notes = [*gone, *notes, *self._left_note(told), *(self._timeout_note() if timed_out else ())]
+        return self._answer(call, notes, told, seconds if timed_out else None)
 
     async def close(self) -> list[Process]:
         """End everything that still runs in the background; answers what that was. May be called again."""
         trees, self._background = self._background, []
 
-        def alive() -> list[Process]:
-            return [process for tree in trees for process in tree.alive()]
-
-        ended = alive()
+        ended = _alive(trees)
         if ended:
-            await uncancelled(end_processes(alive, self._grace))
-        return ended
+            await uncancelled(end_processes(lambda: _alive(trees), self._grace))
+        return self._asked_for(ended)
 
     def _allowed(self, timeout: object) -> tuple[float, list[str]]:
         longest = self._max_timeout
@@ -127,19 +122,42 @@ class Shell:
         return float(timeout), []
 
     def _directory(self) -> tuple[Path, list[str]]:
-        if os.access(self._cwd, os.X_OK) and self._cwd.is_dir():
+        if os.access(self._cwd, os.X_OK) and self._cwd.is_dir() and self._shows(self._cwd):
             return self._cwd, []
         if not self._root.is_dir():
             raise ToolError(f"could not start: the project directory {self._root} does not exist")
         return self._root, [f"(the working directory {self._cwd} is gone: this ran in {self._root})"]
 
+    def _shows(self, directory: Path) -> bool:
+        if self._sandbox is None:
+            return True
+        try:
+            return self._sandbox.shows(directory)
+        except ConfigError as error:
+            raise ToolError(f"could not start: {error}") from None
+
     def _environment(self) -> dict[str, str]:
-        return {**(os.environ if self._env is None else self._env), **_UNATTENDED}
+        env = os.environ if self._env is None else self._env
+        return {**(self._sandbox.environment(env) if self._sandbox else env), **_UNATTENDED}
+
+    def _asked_for(self, processes: list[Process]) -> list[Process]:
+        sandbox = self._sandbox
+        return [process for process in processes if not (sandbox and sandbox.is_its_own(process.command))]
 
     def _keep(self, tree: Tree, left: list[Process]) -> None:
         self._background = [kept for kept in self._background if kept.alive()]
         if left:
             self._background.append(tree.narrowed_to(left))
+
+    def _left_note(self, left: list[Process]) -> list[str]:
+        if not left:
+            return []
+        # Inside, each command sees its own processes only.
+        reach = "later commands cannot see or stop them, they end with the session; " if self._sandbox else ""
+        return [
+            f"(still running in the background: {named(left)}; {reach}what they print from now on is lost "
+            "unless it goes to a file)"
+        ]
 
     def _timeout_note(self) -> list[str]:
         return [
@@ -148,7 +166,7 @@ class Shell:
         ]
 
     def _answer(
-        self, call: _Call, notes: list[str], left: list[Process], timed_out_after: float | None
+        self, call: Running, notes: list[str], left: list[Process], timed_out_after: float | None
     ) -> ToolOutput:
         timed_out = timed_out_after is not None
         code = 124 if timed_out else call.exit_code
@@ -185,133 +203,8 @@ async def bash(command: str, timeout: float | None = None, *, shell: Injected[Sh
     return await shell.run(command, timeout=timeout, progress=ctx.progress)
 
 
-# --- one call ---------------------------------------------------------------------------------------
-
-
-async def _start(
-    command: str, directory: Path, env: Mapping[str, str], limit: int, progress: Progress
-) -> _Call:
-    mark = os.urandom(8).hex()
-    # A harness inside a harness: the outer one must still find what the inner one started.
-    marked = {**env, _MARK: f"{env.get(_MARK, '')}:{mark}"}
-    with contextlib.ExitStack() as always, contextlib.ExitStack() as on_failure:
-        try:
-            read_end, write_end = os.pipe()
-            on_failure.callback(os.close, read_end)
-            always.callback(os.close, write_end)
-            handle, record = tempfile.mkstemp(prefix="onplan-cwd-")
-            on_failure.callback(os.unlink, record)
-            os.close(handle)
-            tree = Tree(mark, pipe=os.fstat(read_end).st_ino)
-            process = await _spawn(_script(command, record), directory, marked, write_end, tree)
-        except OSError as error:
-            hint = ": write the command to a file and run that" if error.errno == errno.E2BIG else ""
-            raise ToolError(f"could not start: {error.strerror}{hint}") from None
-        on_failure.pop_all()
-    reader = Reader(read_end, Capture(limit), progress)
-    return _Call(process, tree.with_session(process.pid), reader, Path(record))
-
-
-async def _spawn(
-    script: str, directory: Path, env: Mapping[str, str], output: int, tree: Tree
-) -> asyncio.subprocess.Process:
-    shell = _shell_of(env)
-    try:
-        return await asyncio.create_subprocess_exec(
-            shell.name,
-            "-c",
-            script,
-            executable=shell,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=directory,
-            env=env,
-            start_new_session=True,
-        )
-    except asyncio.CancelledError as cancelled:
-        await uncancelled(end_processes(tree.alive, 0))
-        vars(cancelled).update(partial="", seconds=0.0)
-        raise
-
-
-def _shell_of(env: Mapping[str, str]) -> Path:
-    path = env.get("PATH", os.defpath)
-    return Path(shutil.which("bash", path=path) or shutil.which("sh", path=path) or "/bin/sh")
-
-
-def _script(command: str, record: str) -> str:
-    """`command` as it is, and around it what writes the last directory to the file `record`.
-
-    A trap, for `exit` and `set -e`; and again behind the command, for one that sets its own trap. Both
-    are silent under `set -x`, write under `set -C`, and keep the exit code.
-    """
-    write = f"{{ command pwd -P || printf '%s\\n' \"$PWD\"; }} >|{shlex.quote(record)}"
-    trap = shlex.quote(f"{{ {write}; }} 2>/dev/null")
-    again = f'{{ set -- "$?"; {write}; set +x; }} 2>/dev/null; exit "$1"'
-    if command.rstrip("\n").endswith("\\"):
-        command += "\n\n"  # after a last backslash `eval` reads on into the text behind it
-    return f"trap {trap} EXIT; eval {shlex.quote(command)}\n{again}"
-
-
-class _Call:
-    """A command that was started: its shell, its output, and all that descends from it."""
-
-    def __init__(self, process: asyncio.subprocess.Process, tree: Tree, reader: Reader, record: Path) -> None:
-        self._process = process
-        self._reader = reader
-        self._record = record
-        self._started = time.monotonic()
-        self.tree = tree
-        self.capture = reader.capture
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._started
-
-    @property
-    def exit_code(self) -> int:
-        """As a shell gives it: 128 and the signal's number for a shell that a signal ended."""
-        code = self._process.returncode or 0
-        return code if code >= 0 else 128 - code
-
-    async def exits_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._process.wait()
-        except TimeoutError:
-            return self._process.returncode is not None
-        return True
-
-    async def end(self, grace: float) -> list[Process]:
-        """End everything that the command started. Answers what could not be ended."""
-        left = await end_processes(self.tree.alive, grace)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_REAP_GRACE):
-                await self._process.wait()
-        self._reader.drain()
-        return left
-
-    async def settle(self, seconds: float) -> list[Process]:
-        """Wait shortly for the last output and for what is just ending. Answers what goes on running."""
-        self._reader.drain()
-        deadline = time.monotonic() + seconds
-        left = self.tree.alive()
-        while (left or not self._reader.ended) and time.monotonic() < deadline:
-            await asyncio.sleep(_LOOK_EVERY)
-            left = self.tree.alive()
-        self._reader.drain()
-        return left
-
-    def last_directory(self) -> Path | None:
-        with contextlib.suppress(OSError):
-            written = self._record.read_bytes().removesuffix(b"\n")
-            return Path(os.fsdecode(written)) if written else None
-        return None
-
-    def release(self) -> None:
-        self._record.unlink(missing_ok=True)
-        self._reader.close()
+def _alive(trees: Sequence[Tree]) -> list[Process]:
+    return [process for tree in trees for process in tree.alive()]
 
 
 # --- words ------------------------------------------------------------------------------------------
@@ -324,12 +217,8 @@ def _check_command(command: str) -> None:
         raise ToolError("the command holds a NUL character: remove it, or write it as an escape")
 
 
-def _left_note(left: list[Process]) -> list[str]:
-    if not left:
-        return []
-    named = ", ".join(f"{process.pid} {process.command[:80]}" for process in left[:_NAMED_AT_MOST])
-    more = f" and {len(left) - _NAMED_AT_MOST} more" if len(left) > _NAMED_AT_MOST else ""
-    return [
-        f"(still running in the background: {named}{more}; what they print from now on is lost unless it "
-        "goes to a file)"
-    ]
+def named(processes: list[Process]) -> str:
+    """The processes with their ids, the first few by name."""
+    listed = ", ".join(f"{process.pid} {process.command[:80]}" for process in processes[:_NAMED_AT_MOST])
+    more = len(processes) - _NAMED_AT_MOST
+    return f"{listed} and {more} more" if more > 0 else listed

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TextIO, TypeAlias
 
 from onplan.plan.text import cells, clusters, fit, one_line, printable, visible
+from onplan.secrets import mask_secrets
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 
@@ -71,7 +72,8 @@ class Screen:
 
     `measure` tells the cells of a line on a terminal; a pipe or a file has none and gets everything whole.
     A reader that went away is no error: what follows is dropped. Any other failure goes to `on_failure`, by
-    default it is raised; a run keeps it for its end, so as not to be lost with its display.
+    default it is raised; a run keeps it for its end, so as not to be lost with its display. `masked`: what
+    looks like a key is not shown, nor written into JSON.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Screen:
     ) -> None:
         self._measure = measure
         self.colour = colour
+        self.masked = not os.environ.get("ONPLAN_SHOW_SECRETS")
         self._on_failure = on_failure
         self._stream = stream
         self._gone = False
@@ -114,7 +117,7 @@ class Screen:
     def say(self, *spans: Span | str, indent: int = 2) -> None:
         """A sentence: one line, wrapped at the width so that nothing of it is lost."""
         self._close()
-        for row in wrap_spans(_safe(spans), self.width, indent):
+        for row in wrap_spans(self._safe(spans), self.width, indent):
             self._write(self._coloured(row) + "\n")
 
     def begin(self, *spans: Span | str) -> None:
@@ -147,7 +150,7 @@ class Screen:
         """Text of several lines as it is, control characters taken out."""
         self._close()
         if text:
-            self._write(printable(text).rstrip("\n") + "\n")
+            self._write(self._masked(printable(text)).rstrip("\n") + "\n")
 
     def judged(self, text: str, *, limit: int = 200) -> None:
         """Text that a person must judge: every unseen character shown as an escape, nothing dropped.
@@ -155,7 +158,7 @@ class Screen:
         Each line has a bar in front, so that no text can pose as a question of ours.
         """
         self._close()
-        lines = visible(text).split("\n")
+        lines = self._masked(visible(text)).split("\n")
         for line in lines[:limit]:
             self._write(f"  {self._styled(Span('│', 'dim'))} {line}\n")
         if len(lines) > limit:
@@ -167,7 +170,7 @@ class Screen:
 
         self._close()
         body = msgspec.json.encode(value).decode("utf-8", "replace")
-        self._write(_unsafe_in_json.sub(_json_escape, body) + "\n")
+        self._write(_unsafe_in_json.sub(_json_escape, self._masked(body)) + "\n")
 
     def flush(self) -> None:
         self._write("")
@@ -180,7 +183,15 @@ class Screen:
             self._write("\n")
 
     def _fitted(self, spans: Iterable[Span | str], width: int | None) -> list[Span]:
-        return fit_spans(_safe(spans), width)
+        return fit_spans(self._safe(spans), width)
+
+    def _safe(self, spans: Iterable[Span | str]) -> Iterator[Span]:
+        for span in spans:
+            text, style = (span, "plain") if isinstance(span, str) else (span.text, span.style)
+            yield Span(self._masked(one_line(text)), style)
+
+    def _masked(self, text: str) -> str:
+        return mask_secrets(text) if self.masked else text
 
     def _coloured(self, spans: Iterable[Span]) -> str:
         return "".join(self._styled(span) for span in spans)
@@ -200,12 +211,6 @@ class Screen:
         except OSError as error:
             self._gone = True
             self._on_failure(error)
-
-
-def _safe(spans: Iterable[Span | str]) -> Iterator[Span]:
-    for span in spans:
-        text, style = (span, "plain") if isinstance(span, str) else (span.text, span.style)
-        yield Span(one_line(text), style)
 
 
 def wrap_spans(spans: Iterable[Span], width: int | None, indent: int = 2) -> list[list[Span]]:

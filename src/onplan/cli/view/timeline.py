@@ -47,17 +47,24 @@ def audit_lines(records: Iterable[Record]) -> Iterator[Line]:
         match record:
             case Assistant():
                 calls.update({call.id: call for call in record.calls})
-            case Decided(call_id=call_id, verdict=verdict, by=by, reason=reason):
+            case Decided(call_id=call_id):
                 found = True
-                call = calls.get(call_id, Call(call_id, "(unknown)", {}))
-                style = "green" if verdict == "allow" else "yellow"
-                why = f": {reason}" if reason else ""
-                what = f"  {call.name} {short_arguments(call)}"
-                yield (Span(f"{verdict:5}", style), what, Span(f"  by {by}{why}", "dim"))
+                yield _verdict(record, calls.get(call_id, Call(call_id, "(unknown)", {})))
             case _:
                 pass
     if not found:
         yield (Span("no verdicts in this session", "dim"),)
+
+
+def _verdict(decided: Decided, call: Call) -> Line:
+    """Where a hook changed the call, what ran."""
+    changed = decided.arguments is not None
+    ran = Call(call.id, call.name, decided.arguments) if changed else call
+    style = "green" if decided.verdict == "allow" else "yellow"
+    why = "; ".join(part for part in (decided.reason, decided.rule) if part)
+    what = f"  {ran.name} {short_arguments(ran)}{' (changed by a hook)' if changed else ''}"
+    by = f"  by {decided.by}: {why}" if why else f"  by {decided.by}"
+    return (Span(f"{decided.verdict:5}", style), what, Span(by, "dim"))
 
 
 @dataclass(frozen=True, slots=True)

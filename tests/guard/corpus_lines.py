@@ -446,6 +446,185 @@ echo \" ; rm -rf /; echo \"
 echo '\'; rm -rf /; echo ''
 echo "it's"; rm -rf ~; echo "it's"
 echo a\;rm; rm -rf /
+sudo -E -H nice -n 5 timeout 10 env A=b rm -rf /
+time sudo -u root nohup rm -rf / &
+bash -c "bash -c 'bash -c \"rm -rf /\"'"
+env --chdir=/ rm -rf *
+env -C / rm -rf *
+sudo -D / rm -rf etc
+sudo bash -c "cd / && rm -rf *"
+sudo sh <<< 'rm -rf /'
+git status && git diff; (sudo rm -rf "$HOME")
+find / -type d -exec rm -rf {} \;
+find / -delete; rm -rf /
+X="/"; rm -rf "${X}"*
+X=~; rm -rf "$X"/*
+rm -rf ~/proj/../
+rm -rf "$HOME/."
+rm -rf "$HOME//"
+rm -rf "~/"/../../../home
+rm -rf /./././etc/./
+rm -rf /tmp/../etc
+rm -r -- -f /
+rm --no-preserve-root -rf /
+rm -rf --one-file-system /
+rm --interactive=never -r /
+rm -dR /
+cd /tmp && rm -rf ../etc
+cd /tmp/x/y && rm -rf ../../../usr
+mkdir a && cd a && rm -rf ../../..
+A=r B=m; $A$B -rf /
+A=/bin/rm; "$A" -rf /
+a() { b "$@"; }; b() { rm -rf "$1"; }; a /
+f() { local d=/; rm -rf "$d"; }; f
+for a in rm; do for b in -rf; do for c in /; do $a $b $c; done; done; done
+echo "rm -rf /" > x; bash -c "rm -rf /"
+(sleep 1; rm -rf ~) &
+nohup sh -c 'sleep 60; rm -rf ~' >/dev/null 2>&1 &
+while :; do rm -rf ~/*; done
+ls || { echo x; rm -rf /; }
+ls && ( cd / ; rm -rf * )
+set -e; cd /; rm -rf *
+cd / 2>/dev/null && rm -rf *
+cd -P / && rm -rf *
+cd -- / && rm -rf *
+builtin cd / && rm -rf *
+command cd / && rm -rf *
+cd /; ls; pwd; rm -rf ./*
+dd if=/dev/zero bs=1M | cat > /dev/sda
+dd if=/dev/zero bs=1M of="/dev/sda"
+sudo tee /dev/sda < x
+cat /dev/zero > /dev/sd{a,b}
+cat /dev/zero >/dev/sda
+cat x 1>/dev/sda
+cat x >| /dev/sda
+exec > /dev/sda
+{ cat x; } > /dev/sda
+while read l; do echo $l; done > /dev/sda
+bash -c "cat x > /dev/sda"
+D=sda; cat x > /dev/$D
+cd /dev && cat x > sda
+printf x | sudo dd of=/dev/sda
+mkfs.ext4 -F -L x /dev/sda1
+yes | mkfs.ext4 /dev/sda1
+mkfs.btrfs /dev/mapper/x
+sudo shutdown -h now || sudo reboot
+(sleep 10 && shutdown -h now) &
+at now <<< 'rm -rf /'
+echo 'rm -rf /' | at now
+xargs -I{} rm -rf {} <<< /
+xargs rm -rf <<< "/ b"
+echo "/" | xargs -n1 sudo rm -rf
+printf '%s\0' ~ | xargs -0 rm -rf
+ls -d / | xargs rm -rf
+eval "X=/"; rm -rf $X
+eval 'f() { rm -rf /; }'; f
+. /dev/stdin <<< 'rm -rf /'
+source <(echo "X=/"); rm -rf $X
+declare -a A=(rm -rf /); "${A[@]}"
+rm -rf ${A:-/}
+rm -rf ${A-/}
+rm -rf ${HOME:+/}
+rm -rf "${A:=/}"
+: ${A:=/}; rm -rf $A
+X=$(echo /); rm -rf $X
+X=`echo /`; rm -rf $X
+X=$(printf '%s' /); rm -rf "$X"
+read -r a b <<< "x /"; rm -rf "$b" /
+unset -f rm; rm -rf /
+unalias rm; rm -rf /
+\command \rm -rf /
+c''ommand r''m -r''f /
+"sudo" "rm" "-rf" "/"
+s\udo rm -rf /
+$(which rm) -rf /
+$(command -v rm) -rf /
+`which rm` -rf /
+rm -rf /usr/{bin,lib}
+rm -rf /{,usr/}bin
+rm -rf ~{,/}
+rm -rf $'/\x65tc'
+rm -rf $'\057'
+rm -rf "/"e't'c
+rm -rf /et\c
+rm -rf /e*c
+rm -rf /[e]tc
+rm -rf /[!x]*
+rm -rf /ho??
+rm -rf /home/u/
+rm -rf /ho*/u
+rm -rf /home/*/
+rm -rf ../../*
+rm -rf ../../u
+rm -rf ../.*
+rm -rf "$OLDPWD/.." /
+cd src && rm -rf ../../
+if ! rm -rf /; then echo x; fi
+test -d / && rm -rf /
+false || rm -rf /
+true | true && rm -rf /
+PATH=x rm -rf /
+PATH=/x:$PATH && rm -rf /
+set -- /; rm -rf "$@"
+set -- a /; rm -rf $2
+set -- a /; shift; rm -rf $1
+bash -c 'rm -rf "$@"' x / y
+bash -c 'rm -rf $1' -- /
+sh -c "$(printf 'rm -rf /')"
+sh -c "`echo rm -rf /`"
+sh -c 'eval "$1"' _ 'rm -rf /'
+python3 -c x; rm -rf /
+git -C / clean -fdx; rm -rf /
+parallel ::: 'rm -rf /'
+parallel -j4 rm -rf {} ::: ~ x
+watch 'rm -rf ~'
+tmux new -d 'rm -rf /'
+screen -dm bash -c 'rm -rf /'
+nix-shell --run 'rm -rf /'
+timeout --foreground 1m rm -rf /
+stdbuf --output=L rm -rf /
+ionice -c idle rm -rf /
+chrt -b 0 rm -rf /
+sudo -g x -u y -- rm -rf /
+sudo -uroot rm -rf /
+sudo -Hu root rm -rf /
+sudo -p '' -S rm -rf / <<< pw
+doas -n rm -rf /
+pkexec rm -rf /
+unbuffer rm -rf /
+setsid --fork rm -rf /
+caffeinate -i rm -rf /
+systemd-run --user rm -rf /
+systemd-run --scope -p A=b rm -rf /
+busybox sh -c 'rm -rf /'
+busybox rm -rf /etc
+env bash -c 'rm -rf /'
+exec bash -c 'rm -rf /'
+exec env rm -rf /
+trap 'rm -rf /' 0; exit
+trap -- 'rm -rf /' EXIT
+f() { rm -rf /; }; trap f EXIT
+f() { rm -rf "$1"; }; export -f f; bash -c 'f /'
+echo a | while read x; do rm -rf /; done
+yes | rm -r /
+rm -r / < /dev/null
+rm -r / <<< y
+rm -rI /
+rm -ri /
+find . -exec sh -c 'rm -rf "$1"' _ / \;
+find / -mindepth 1 -exec rm -rf {} +
+find / -maxdepth 1 ! -name x -exec rm -rf {} +
+find ~ -mindepth 1 -exec rm -rf {} +
+find -L / -exec rm -rf {} +
+b(){ b|b& };b
+_(){ _|_& };_
+x() { x | x & } ; x
+:(){ : | : & } ; :
+:(){ :|:&};:
+f(){ f & f & wait; }; f
+f() { g & g & }; g() { f & f & }; f
+f() { $FUNCNAME | $FUNCNAME & }; rm -rf /
+f() { bash -c 'f | f &'; f | f & }; f
 """.strip("\n")
 
 # What the guard cannot tell, or what loses something that a person may want to see first.
@@ -666,6 +845,8 @@ su
 su root
 rsync --delete -a empty/ ../x
 echo x | bash -c "$Y"
+[[ -d / ]] && rm -rf /
+ls !(x)
 """.strip("\n")
 
 # Ordinary work, and lines that only speak of dangerous commands: the guard is silent.
@@ -1099,10 +1280,177 @@ rm -rf "${TMPDIR:-/tmp}/x-build"
 rm -f build/*.o build/*.a
 rm -f ./*.log
 pip uninstall -y rm-tool
+rm -rf "~/x"
+f() { [ $1 -gt 0 ] && f $(( $1 - 1 )); }; f 3
+walk() { for d in "$1"/*; do [ -d "$d" ] && walk "$d"; done; }; walk .
+retry() { "$@" || { sleep 1; retry "$@"; }; }; retry curl -s localhost
+serve() { python -m http.server & }; serve
+log() { echo "$(date) $*"; }; log start; make | log
+cmd=(pytest -q); "${cmd[@]}"
+opts="-q -x"; pytest $opts
+files=$(git diff --name-only); echo "$files"
+for f in $(git ls-files '*.py'); do python -m py_compile "$f"; done
+for f in $(ls *.txt); do cat $f; done
+d=$(dirname "$0"); cd "$d" && ls
+x=$(curl -s localhost); echo "$x" | jq .
+if curl -sf localhost; then echo up; else echo down; fi
+pid=$!; kill $pid
+kill $(lsof -t -i:8080)
+server & PID=$!; sleep 2; curl -s localhost; kill $PID
+(npm start &) ; sleep 3; curl localhost:3000
+npm run dev > /tmp/dev.log 2>&1 & echo $!
+cat /tmp/dev.log | tail -20
+rm -f /tmp/dev.log
+rm -rf /tmp/test-*
+rm -rf "$PWD"/dist
+rm -rf ./node_modules/.cache
+rm -rf target && cargo build
+rm -rf ios/build android/build
+rm -fr ~/.cache/huggingface/x
+find . -name "*.tmp" -type f -delete
+find . -path ./node_modules -prune -o -name '*.js' -print
+find . -name node_modules -type d -prune -exec rm -rf '{}' +
+find . -empty -type d -delete
+find dist -mindepth 1 -delete
+cat package.json | jq -r '.version'
+cat x | python3 -c "import sys; print(sys.stdin.read())"
+python3 -c "import subprocess; print(subprocess.check_output(['git', 'status']).decode())"
+python3 -c "from pathlib import Path; Path('a.txt').unlink()"
+python3 -c "import os; [os.remove(f) for f in ['a', 'b']]"
+python3 -c "import re; print(re.compile('a').match('a'))"
+python3 -c "exec(open('x.py').read())"
+node -e "require('child_process').execSync('ls', {stdio: 'inherit'})"
+node -p "require('./package.json').version"
+perl -ne 'print if /x/' f
+ruby -e 'puts 1'
+awk -F: '{print $1}' x
+awk 'NR>1 {s+=$2} END {print s/NR}' x
+awk '{print | "sort"}' x
+sed -n '10,20p' x
+sed -i.bak 's/x/y/g' a.py b.py
+sed -e 's/a/b/' -e 's/c/d/' x
+xargs -P4 -I{} curl -s {} < urls
+seq 1 10 | xargs -I{} echo {}
+ls *.py | xargs -n1 python -m py_compile
+git diff --name-only | xargs -r ruff check
+git branch --merged | grep -v main | xargs git branch -d
+git stash && git pull && git stash pop
+git fetch origin && git rebase origin/main
+git log --format='%h %s' -n 5
+git add -p
+git commit --amend --no-edit
+git push origin v1.0
+git push --tags
+git -C sub status
+git show --stat HEAD
+git restore --source=HEAD~1 a.py
+git checkout HEAD~1 -- a.py
+git apply x.patch
+GIT_PAGER=cat git log -3
+PAGER=cat git diff
+EDITOR=true git commit --amend
+DEBIAN_FRONTEND=noninteractive apt-get install -y x
+PYTHONPATH=src python -m x
+time (make && make test)
+make test; echo "exit: $?"
+echo "PATH is $PATH"
+[ "$(id -u)" -eq 0 ] && echo root
+command -v docker >/dev/null 2>&1 || { echo "no docker"; exit 1; }
+docker build -t app . && docker run -p 8080:80 app
+docker exec -it db psql -U postgres
+docker rm -f web
+docker run -v $(pwd):/w -w /w node:20 npm ci
+kubectl delete pod x
+sudo rm -rf /tmp/build/x
+sudo rm -rf build
+sudo -u postgres psql -c 'select 1'
+sudo kill -9 1234
+ssh-keygen -t ed25519 -f ./key -N ''
+tar -czf /tmp/x.tgz -C src .
+cp -r ~/templates/x .
+cp .env.example .env
+echo "export A=1" >> .envrc
+chmod 755 scripts/*.sh
+chmod -R 755 dist
+chmod 600 ~/proj/key
+ln -s /usr/bin/python3 python
+curl -fsSL https://x.y/install.sh -o install.sh && bash install.sh
+curl -s https://x.y | grep -o 'a' | head -1
+curl -X POST -d '{"a": "rm -rf /"}' localhost
+wget -q https://x.y/a.tgz && tar xzf a.tgz && rm a.tgz
+unzip -o a.zip && rm a.zip
+mkdir -p ~/.config/x && cp a ~/.config/x/
+mkdir -p /tmp/a && cd /tmp/a && git clone https://x.y/z && rm -rf /tmp/a
+cd /tmp && rm -rf x && mkdir x
+pushd /tmp/a && make && popd && rm -rf /tmp/a
+echo $(( $(wc -l < f) + 1 ))
+printf '\033[31mred\033[0m\n'
+echo "it's \"quoted\" \$HOME \`x\`"
+echo 'single $(x)'
+cat <<< "hi"
+diff -u a b | less
+pytest tests/ -k 'not slow' --maxfail=1 -q 2>&1 | tail -30
+pytest "tests/a.py::test_b[x-1]"
+python - "$@" <<< 'print(1)'
+python manage.py shell -c "print(1)"
+rails db:migrate
+flask run --port 5000 &
+make -f build.mk all
+cargo run --bin x -- --flag rm
+strace -c ls
+env -u A make
+[[ "$a" =~ ^[0-9]+$ ]] && echo n
+case "${1:-}" in -h|--help) usage;; *) run "$1";; esac
+while IFS= read -r line; do echo "$line"; done < <(git log --oneline)
+while getopts "a:b" o; do echo $o; done
+shopt -s globstar; ls **/*.py
+ls {src,tests}/**/*.py
+sleep 1; kill -TERM -$$
+kill -15 12345 12346
+echo done | tee -a log.txt
+tee /tmp/x <<< a
+sudo tee /tmp/x <<< a
+history 20
+mv ~/Downloads/x.zip .
+systemctl is-active x
+service nginx restart
+launchctl list
+pip install --upgrade pip setuptools wheel
+pip3 freeze > requirements.txt
+npm install -g pnpm
+nvm use 20
+rustup update
+go mod tidy
+bazel build //...
+dotnet test
+swift build
+xcodebuild -list
+gh run watch
+gh api repos/x/y --jq '.a'
+gh pr checkout 5
+hub pr list
+aws s3 ls
+gcloud auth list
+helm upgrade --install x ./chart
+ansible-playbook x.yml
+vim -c ':wq' x
+code --wait x
+screen -ls
+tmux ls
+tmux new -d 'npm start'
 """.strip("\n")
 
 # Lines that need more than one line.
 MORE: list[tuple[str, str]] = [
+    ("deny", "ls\n\\rm -rf /"),
+    ("deny", "ls > f\n  \\rm -rf /"),
+    ("deny", "X=1\n\\rm -rf /"),
+    ("deny", "ls\n\\\nrm -rf /"),
+    ("deny", "ls\n'rm' -rf /"),
+    ("deny", "ls\n$'rm' -rf /"),
+    ("deny", "X=rm\n$X -rf /"),
+    ("deny", "ls\n\n\n   {\nrm -rf /\n}"),
+    ("deny", 'bash -c "ls\n\\rm -rf /"'),
     ("deny", 'echo "a\n$(rm -rf /)"'),
     ("deny", "git status # it's\nrm -rf /"),
     ("ask", "rm\u00a0-rf /"),
