@@ -36,7 +36,7 @@ from onplan.toolset import Provider, Tool, Toolset
 T = TypeVar("T")
 
 Closer: TypeAlias = Callable[[], Awaitable[object]]
-"""What a tool needs done when the agent closes."""
+"""What a tool needs done when the agent closes. A `Warned` that it answers is told to the listeners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,9 @@ class Agent:
         await consult(hooks, View(self._session.messages, Turn()), warn=self._relay.emit, known=())
         for closer in (lambda: self._session.close(reason), *self._closers):
             try:
-                await closer()
+                told = await closer()
+                if isinstance(told, Warned):
+                    self._relay.emit(told)
             except Exception as error:  # noqa: BLE001 - the others are still to be closed (I7)
                 self._relay.emit(Warned(f"closing failed: {error}"))
 
@@ -317,9 +319,8 @@ class Agent:
             self._parts.emit(Warned(str(error)))
 
     def _result(self, ended: TurnEnded) -> Result:
-        last = next((m for m in reversed(self.messages) if isinstance(m, (Assistant, User))), None)
         return Result(
-            last.text if isinstance(last, Assistant) else "",
+            self._last_words(),
             ended.reason,
             self.plan,
             self.plan_state.ledger.revision,
@@ -330,6 +331,14 @@ class Agent:
             ended.nobody,
             ended.error,
         )
+
+    def _last_words(self) -> str:
+        for message in reversed(self.messages):
+            if isinstance(message, User):
+                break
+            if isinstance(message, Assistant) and message.text.strip():
+                return message.text
+        return ""
 
 
 class _Relay:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
-from onplan.agent import Agent
+from onplan.agent import Agent, Closer
 from onplan.commandhooks import CommandHooks
-from onplan.errors import ConfigError
+from onplan.config import data_dir
 from onplan.events import Event, Warned
 from onplan.hooks import Hooks, View
 from onplan.messages import Call, ToolResult
@@ -17,10 +18,12 @@ from onplan.plan.settings import Settings
 from onplan.protocols import Approver, Asker, Model, SessionStore
 from onplan.settingsfile import FileSettings
 from onplan.tools.ask import ask_user
+from onplan.tools.confinement import confinement, session_sandbox
 from onplan.tools.files import file_tools
 from onplan.tools.sandbox import Sandbox
 from onplan.tools.search import search_tools
-from onplan.tools.shell import Shell, bash
+from onplan.tools.shell import Shell, bash, named
+from onplan.tools.web import Web, web_tools
 from onplan.tools.workspace import Workspace
 from onplan.toolset import Tool
 
@@ -30,7 +33,7 @@ LARGE_OUTPUT = 100_000
 
 def coding_tools() -> tuple[Tool, ...]:
     """The tools of the coding agent, the plan's apart, in their fixed order."""
-    return (bash, *file_tools(), *search_tools(), ask_user)
+    return (bash, *file_tools(), *search_tools(), *web_tools(), ask_user)
 
 
 def quiet_tools(settings: Settings | None = None) -> tuple[str, ...]:
@@ -39,13 +42,14 @@ def quiet_tools(settings: Settings | None = None) -> tuple[str, ...]:
     return (*planning, *(tool.name for tool in coding_tools() if tool.read_only))
 
 
-def instructions(root: Path) -> str:
+def instructions(root: Path, sandbox: Sandbox | None = None) -> str:
     """The system text's first part. It is stored with the session and never changes in it (I2)."""
-    return (
+    work = (
         f"You are onplan, a coding agent in the terminal, working in {root}. "
         "Use the tools to look before you change, keep changes small, and check what you did. "
         "When you are done, say so in a few words."
     )
+    return f"{work}\n\n{sandbox.notice()}" if sandbox else work
 
 
 async def coding_agent(
@@ -59,7 +63,7 @@ async def coding_agent(
     auto: bool = False,
     planning: Settings | None = None,
     settings: FileSettings | None = None,
-    sandbox: Sandbox | None = None,
+    sandbox: Sandbox | bool = False,
     hooks: Hooks | None = None,
     limits: Limits | None = None,
     resume: str = "",
@@ -71,40 +75,67 @@ async def coding_agent(
     Without `approver` and without `auto`, every call is denied for want of a person that no rule allows.
     `settings` are those of settings files, which are read only by who asks for it: their hooks run beside
     `hooks`, their rules count unless `permissions` are given, which bring their own. `sandbox`: commands run
-    inside it. Raises `StoreError` and its kind for the session, `ConfigError` if `root` is no directory.
+    inside this one; `True`, or settings that ask for it: inside `session_sandbox`. What commands left in the
+    background is ended and named when the agent closes. Raises `StoreError` and its kind for the session,
+    `ConfigError` if `root` is no directory or the sandbox cannot be made.
     """
     workspace = Workspace(Path(root))
-    if sandbox is not None:
-        # To say nothing would let a person believe in a wall that is not there.
-        raise ConfigError("this version cannot run commands in the sandbox: leave out --sandbox")
-    shell = Shell(workspace.root)
     said = settings or FileSettings()
-    rights = permissions or Permissions(
-        approver, auto=auto, quiet=quiet_tools(planning), rules=said.rules, root=workspace.root
-    )
-    rights.cwd = lambda: shell.cwd
-    commands = CommandHooks(said.hooks, workspace.root, mode=lambda: rights.mode)
-    judging = Hooks(before_tool=(rights.before_tool,), after_tool=(warn_of_large_output,))
-    agent = await Agent.start(
-        model=model,
-        store=store,
-        tools=(*coding_tools(), *extra_tools),
-        inject={
-            "workspace": lambda _: workspace,
-            "shell": lambda _: shell,
-            "asker": lambda _: asker,
-        },
-        instructions=instructions(workspace.root),
-        planning=planning,
-        hooks=(hooks or Hooks()) + commands.hooks() + judging,
-        limits=limits,
-        resume=resume,
-        cwd=workspace.root,
-        listeners=listeners,
-        closers=(shell.close,),
-    )
+    held = ExitStack()
+    with ExitStack() as on_failure:
+        on_failure.callback(held.close)
+        inside = _confined(sandbox or bool(said.sandbox), workspace.root, held)
+        shell = Shell(workspace.root, sandbox=inside)
+        web = Web(allow_hosts=frozenset(said.web_allow_hosts))
+        rights = permissions or Permissions(
+            approver, auto=auto, quiet=quiet_tools(planning), rules=said.rules, root=workspace.root
+        )
+        rights.cwd = lambda: shell.cwd
+        # Without a sandbox nothing of the sort counts, whoever said it.
+        rights.sandboxed = inside is not None and (rights.sandboxed or said.auto == "sandboxed")
+        commands = CommandHooks(said.hooks, workspace.root, mode=lambda: rights.mode)
+        judging = Hooks(before_tool=(rights.before_tool,), after_tool=(warn_of_large_output,))
+        agent = await Agent.start(
+            model=model,
+            store=store,
+            tools=(*coding_tools(), *extra_tools),
+            inject={
+                "workspace": lambda _: workspace,
+                "shell": lambda _: shell,
+                "web": lambda _: web,
+                "asker": lambda _: asker,
+            },
+            instructions=instructions(workspace.root, inside),
+            planning=planning,
+            hooks=(hooks or Hooks()) + commands.hooks() + judging,
+            limits=limits,
+            resume=resume,
+            cwd=workspace.root,
+            listeners=listeners,
+            closers=(_closer(shell, held),),
+        )
+        on_failure.pop_all()
     commands.session_id = agent.session_id
     return agent
+
+
+def _confined(sandbox: Sandbox | bool, root: Path, held: ExitStack) -> Sandbox | None:
+    if sandbox is False:
+        return None
+    chosen = session_sandbox(root, Path.home(), private=(data_dir(),)) if sandbox is True else sandbox
+    return held.enter_context(confinement(chosen))
+
+
+def _closer(shell: Shell, held: ExitStack) -> Closer:
+    async def close() -> Warned | None:
+        try:
+            ended = await shell.close()
+        finally:
+            held.close()
+        count = f"{len(ended)} process" if len(ended) == 1 else f"{len(ended)} processes"
+        return Warned(f"ended {count} left in the background: {named(ended)}") if ended else None
+
+    return close
 
 
 def warn_of_large_output(call: Call, result: ToolResult, view: View) -> Warned | None:

@@ -127,7 +127,10 @@ class CommandHooks:
         ends = {"PreToolUse", "PostToolUse"} & wanted
         return Hooks(
             session_start=(self._session_start,) if "SessionStart" in wanted else (),
-            user_prompt=(self._user_prompt,) if "UserPromptSubmit" in wanted else (),
+            user_prompt=(
+                *((self._new_turn,) if ends else ()),
+                *((self._user_prompt,) if "UserPromptSubmit" in wanted else ()),
+            ),
             before_tool=(self._before_tool,) if "PreToolUse" in wanted else (),
             after_tool=(self._after_tool,) if "PostToolUse" in wanted else (),
             after_round=(self._after_round,) if ends else (),
@@ -147,6 +150,9 @@ class CommandHooks:
     async def _session_start(self, view: View) -> tuple[Note | Warned, ...]:
         said = await self.ask("SessionStart", {"source": "startup"}, subject="startup")
         return (*_notes(said), *_told(said))
+
+    def _new_turn(self, text: str, view: View) -> None:
+        self._ended = False  # an interrupt may have come before the round's end
 
     async def _user_prompt(self, text: str, view: View) -> tuple[Note | Block | Warned, ...]:
         said = await self.ask("UserPromptSubmit", {"prompt": text})
@@ -241,8 +247,8 @@ class CommandHooks:
         try:
             ran = await _run(hook, payload, self._root, self._environment())
         except OSError as error:
-            return Said(hook, failure=f"could not start: {error.strerror or error}")
-        return read_answer(hook, ran)
+            return _closed(Said(hook, failure=f"could not start: {error.strerror or error}"))
+        return _closed(read_answer(hook, ran))
 
     def _payload(self, hook: HookCommand, facts: Mapping[str, Any], call: Call | None) -> dict[str, Any]:
         spoken: dict[str, Any] = {}
@@ -282,16 +288,20 @@ def _once(commands: Iterable[HookCommand]) -> tuple[HookCommand, ...]:
 
 
 def _objection(said: Sequence[Said]) -> tuple[HookCommand, str] | None:
-    """The first refusal: a block, an end of the turn, or the failure of a hook that fails closed."""
+    """The first refusal: a block, or an end of the turn."""
     for one in said:
         if one.block is not None:
             return one.hook, one.block
         if one.ended is not None:
             return one.hook, one.ended
-    for one in said:
-        if one.failure and one.hook.fail_closed:
-            return one.hook, f"a hook that has to agree failed: {one.hook.name}: {one.failure}"
     return None
+
+
+def _closed(said: Said) -> Said:
+    """The failure of a hook that fails closed is its refusal."""
+    if not said.failure or not said.hook.fail_closed:
+        return said
+    return replace(said, block=f"a hook that has to agree failed: {said.hook.name}: {said.failure}")
 
 
 def _rewrites(call: Call, said: Sequence[Said]) -> tuple[Rewrite | Warned, ...]:
@@ -334,6 +344,8 @@ def _told(said: Sequence[Said]) -> tuple[Warned, ...]:
         if one.failure:
             effect = "" if one.hook.fail_closed else " and was skipped"
             lines.append(Warned(f"hook {one.hook.name} failed{effect}: {one.failure}"))
+        elif one.block is not None and one.hook.event in ("SessionStart", "SessionEnd"):
+            lines.append(Warned(f"hook {one.hook.name}: {one.block}"))  # there is nothing to block
         if one.message:
             lines.append(Warned(f"hook {one.hook.name}: {one.message}"))
         if one.ended is not None:

@@ -29,6 +29,8 @@ class Flags(Protocol):
     @property
     def sandbox(self) -> bool: ...
     @property
+    def sandbox_network(self) -> bool: ...
+    @property
     def dialect(self) -> str: ...
     @property
     def preset(self) -> str: ...
@@ -47,12 +49,14 @@ class Flags(Protocol):
 @dataclass(frozen=True, slots=True)
 class Config:
     """How a run is set up. `cwd` is `None` where a resumed session's own directory counts. `sandbox`: the
-    person asked for it on the command line; a settings file may too."""
+    person asked for it on the command line; a settings file may too. `sandbox_network`: commands in it may
+    use the network, which only the command line can say."""
 
     home: Path
     model: str
     auto: bool
     sandbox: bool
+    sandbox_network: bool
     planning: Settings
     limits: Limits
     resume: str
@@ -76,6 +80,7 @@ def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Confi
         model=model,
         auto=flags.auto,
         sandbox=flags.sandbox,
+        sandbox_network=flags.sandbox_network,
         planning=_planning(flags, model),
         limits=limits,
         resume=flags.resume,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from onplan.cancellation import INTERRUPTS, finished, is_cancelled, raise_if_cancelled
 from onplan.errors import StoreError
 from onplan.events import Decided, ToolProgress, ToolStarted, Warned
+from onplan.frozen import with_changes
 from onplan.hooks import (
     Allow,
     Ask,
@@ -108,7 +108,7 @@ class _Batch:
         decided: tuple[Allow | Ask | Deny, ...] = ()
         sent = call
         for hook in self._parts.hooks.before_tool:
-            view = replace(self._view, decided=decided)
+            view = with_changes(self._view, decided=decided)
             for decision in await consult_one(hook, call, tool, view, warn=self._parts.emit, known=known):
                 match decision:
                     case Skip(content=content, details=details):

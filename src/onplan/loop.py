@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 import msgspec
@@ -27,8 +26,9 @@ from onplan.events import (
     encode_record,
 )
 from onplan.execution import execute, finish
+from onplan.frozen import with_changes
 from onplan.hooks import Block, Continue, EndTurn, Turn, consult, consult_one
-from onplan.messages import Assistant, Call, Message, Note, Part, Text, ToolResult, User
+from onplan.messages import Assistant, Call, Note, Part, Text, ToolResult, User
 from onplan.parts import Limits, Log, Parts
 from onplan.protocols import Delta, Request
 
@@ -53,9 +53,9 @@ async def run(parts: Parts, user: User) -> TurnEnded:
         while reason is None and (reason := parts.limits.reached(turn)) is None:
             await raise_if_cancelled()
             await _before_request(parts, turn)
-            turn = replace(turn, requests=turn.requests + 1)
+            turn = with_changes(turn, requests=turn.requests + 1)
             reply = await ask(parts, number=turn.requests)
-            turn = replace(turn, usage=turn.usage + reply.usage)
+            turn = with_changes(turn, usage=turn.usage + reply.usage)
             turn, reason = await (_round if reply.calls else _stop)(parts, turn, reply)
     except ModelError as failure:
         reason, error = "model_error", str(failure)
@@ -108,7 +108,7 @@ async def ask(parts: Parts, *, number: int = 1) -> Assistant:
             cut = Assistant((Text("".join(heard)),), "interrupted", model=parts.model.name)
             await finish(parts, log.append(cut))
         raise
-    reply = _with_distinct_ids(reply, log.messages)
+    reply = _with_distinct_ids(reply, log)
     await log.append(reply)
     return reply
 
@@ -157,12 +157,13 @@ def _tell(parts: Parts, delta: Delta, heard: list[str]) -> None:
     parts.emit(TextDelta(delta.text))
 
 
-def _with_distinct_ids(reply: Assistant, messages: Sequence[Message]) -> Assistant:
-    """The reply with an id of its own for every call: some servers send none, or the same twice (I1)."""
+def _with_distinct_ids(reply: Assistant, log: Log) -> Assistant:
+    """The reply with an id of its own for every call of the session: some servers send none, or the same
+    again and again (I1)."""
     ids = [call.id for call in reply.calls]
-    if all(ids) and len(set(ids)) == len(ids):
+    if all(ids) and len(set(ids)) == len(ids) and log.call_ids.isdisjoint(ids):
         return reply
-    base = len(messages)
+    base = len(log.messages)
     parts: list[Part] = []
     for n, part in enumerate(reply.parts):
         parts.append(msgspec.structs.replace(part, id=f"call_{base}_{n}") if isinstance(part, Call) else part)
@@ -194,7 +195,7 @@ def _after_round(turn: Turn, calls: Sequence[Call], results: Sequence[ToolResult
         count = repeats.pop(same, 0) + 1
         repeats = {same: count} if result.changed else {**repeats, same: count}
     recent = dict(list(repeats.items())[-50:])
-    return replace(
+    return with_changes(
         turn,
         rounds=turn.rounds + 1,
         stumbles=0,
@@ -227,10 +228,12 @@ async def _stop(parts: Parts, turn: Turn, reply: Assistant) -> tuple[Turn, EndRe
         case "refusal":
             return turn, "refusal"
         case "paused":
-            return replace(turn, rounds=turn.rounds + 1), None
+            return with_changes(turn, rounds=turn.rounds + 1), None
         case "length":
             return await _stumbled(parts, turn, "length", "was cut at its length limit. Go on from there.")
         case _ if not _says_anything(reply):
+            if EndTurn("done") in await _stop_decisions(parts, turn, reply):
+                return turn, "done"  # its last words came with its last calls
             return await _stumbled(parts, turn, "empty", "was empty. Go on, or say that you are done.")
         case _:
             return await _consult_stop(parts, turn, reply)
@@ -245,16 +248,20 @@ async def _stumbled(parts: Parts, turn: Turn, reason: EndReason, told: str) -> t
         return turn, reason
     note = Note(f"<notice>Your reply {told}</notice>", reason, "message")
     await parts.log.append(note)
-    return replace(turn, stumbles=turn.stumbles + 1), None
+    return with_changes(turn, stumbles=turn.stumbles + 1), None
+
+
+async def _stop_decisions(parts: Parts, turn: Turn, reply: Assistant) -> list[Continue | EndTurn]:
+    known = (Continue, EndTurn)
+    return await consult(parts.hooks.stop, reply, parts.view(turn), warn=parts.emit, known=known)
 
 
 async def _consult_stop(parts: Parts, turn: Turn, reply: Assistant) -> tuple[Turn, EndReason | None]:
-    known = (Continue, EndTurn)
-    decisions = await consult(parts.hooks.stop, reply, parts.view(turn), warn=parts.emit, known=known)
+    decisions = await _stop_decisions(parts, turn, reply)
     goes_on = [decision for decision in decisions if isinstance(decision, Continue)]
     if goes_on and turn.continuations < parts.limits.continuations:
         await parts.log.append(*(decision.note for decision in goes_on))
-        return replace(turn, continuations=turn.continuations + 1, stumbles=0), None
+        return with_changes(turn, continuations=turn.continuations + 1, stumbles=0), None
     if goes_on:
         parts.emit(Warned(f"stop hook overridden: the turn was continued {turn.continuations} times already"))
     for decision in decisions:

@@ -86,7 +86,7 @@ class Assistant(msgspec.Struct, frozen=True, tag="assistant", omit_defaults=True
         return tuple(part for part in self.parts if isinstance(part, Call))
 
 
-class ToolResult(msgspec.Struct, frozen=True, tag="result", omit_defaults=True):
+class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
     """The one answer to a call. `content` is for the model; `details` is for code and people.
 
     `changed`: the call succeeded and its tool is one that may change things outside of the plan.

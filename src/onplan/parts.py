@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +15,8 @@ from onplan.toolset import Toolset
 
 class Log(Protocol):
     """Where a run writes. `append` returns when the records are durable, or raises `StoreError` with none
-    of them written; `messages`, `system` and `tools` are what the next request is made of."""
+    of them written; `messages`, `system` and `tools` are what the next request is made of; `call_ids` are
+    those of all calls so far."""
 
     @property
     def messages(self) -> Sequence[Message]: ...
@@ -23,6 +24,8 @@ class Log(Protocol):
     def system(self) -> str: ...
     @property
     def tools(self) -> tuple[dict[str, Any], ...]: ...
+    @property
+    def call_ids(self) -> Set[str]: ...
     async def append(self, *records: Record) -> None: ...
 
 

@@ -32,9 +32,9 @@ NOBODY_TO_JUDGE = (
 REFUSED = "the person refused it"
 
 GUARDED = (
-    ".git/",
-    ".onplan/",
-    ".claude/",
+    ".git",
+    ".onplan",
+    ".claude",
     ".mcp.json",
     ".envrc",
     ".vscode/tasks.json",

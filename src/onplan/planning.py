@@ -30,6 +30,7 @@ from onplan.plan.changes import (
     Worked,
     Written,
 )
+from onplan.plan.decode import heard
 from onplan.plan.dialect import Dialect, tool_schemas
 from onplan.plan.ledger import Action, Author, compare
 from onplan.plan.memory import demand_text
@@ -201,7 +202,9 @@ class Planning:
                 return outcome
             reason = await self._judge(plan_change(self.plan, outcome.plan, "model"))
             if reason is not None:
-                return Refused((Fault("vetoed"),), fingerprint(call.arguments), reason)
+                return Refused(
+                    (Fault("vetoed"),), fingerprint(heard(call.arguments, self.state.dialect)), reason
+                )
             if revision == self.state.ledger.revision:
                 return outcome  # else a person changed the plan meanwhile: that must not be lost
 
@@ -233,11 +236,20 @@ class Planning:
 
     def _stop(self, reply: Assistant, view: View) -> Continue | EndTurn | None:
         if not self.plan.open:
-            return None
+            return EndTurn("done") if self._answered_with_last_write(reply, view) else None
         allowed = view.turn.continuations < self.state.settings.max_continuations
         reminder = at_stop(self.state) if allowed and not view.turn.blocked else None
         note = _note(reminder)
         return Continue(note, otherwise="open_todos") if note else EndTurn("open_todos")
+
+    def _answered_with_last_write(self, reply: Assistant, view: View) -> bool:
+        """The plan is done, and the words came along with the write that said so: silence is an end, and
+        asking for more would only bring the answer again."""
+        if reply.text.strip() or not self.plan.todos:
+            return False
+        said = [message for message in view.messages[-8:] if isinstance(message, Assistant)][:-1]
+        written = bool(said) and any(call.name == self.state.dialect.name for call in said[-1].calls)
+        return written and bool(said[-1].text.strip())
 
     def _announce_interruption(self, text: str, view: View) -> Note | None:
         if not self._folded.interrupted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
@@ -134,6 +134,11 @@ class Session:
         return self._view.tools
 
     @property
+    def call_ids(self) -> Set[str]:
+        """The ids of all calls so far; a view."""
+        return self._view.call_ids
+
+    @property
     def started(self) -> SessionStarted:
         """The session's first record."""
         if self._view.started is None:
@@ -206,11 +211,14 @@ class _View:
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
+        self.call_ids: set[str] = set()
         self.system = ""
         self.tools: tuple[dict[str, Any], ...] = ()
         self.started: SessionStarted | None = None
 
     def fold(self, record: Record) -> None:
+        if isinstance(record, Assistant):
+            self.call_ids.update(call.id for call in record.calls)
         match record:
             case User() | Assistant() | ToolResult() | Note():
                 self.messages.append(record)

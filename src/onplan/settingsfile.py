@@ -27,19 +27,22 @@ _LARGEST = 1_000_000
 _LONGEST_TIMEOUT = 600.0
 _EVENTS: tuple[str, ...] = get_args(HookEvent)
 _VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
+_KEYS = ("permissions", "hooks", "sandbox", "auto", "mask_secrets", "web_allow_hosts")
 _CLAUDE_HOOK_KEYS = {"type", "command", "args", "timeout", "statusMessage", "fail_closed"}
 
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """What settings files say. `None`: they do not say. `notes`: what was not understood or does not
-    count, a line each, for the person. `broken`: some file could not be read at all."""
+    """What settings files say. `None`: they do not say. `web_allow_hosts`: hosts, in lower case, that may be
+    fetched from though their address is private. `notes`: what was not understood or does not count, a line
+    each, for the person. `broken`: some file could not be read at all."""
 
     rules: tuple[Rule, ...] = ()
     hooks: tuple[HookCommand, ...] = ()
     sandbox: bool | None = None
     auto: Literal["sandboxed"] | None = None
     mask_secrets: bool | None = None
+    web_allow_hosts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     broken: bool = False
 
@@ -51,6 +54,7 @@ class FileSettings:
             _either(self.sandbox, other.sandbox),
             self.auto or other.auto,
             _either(self.mask_secrets, other.mask_secrets),
+            self.web_allow_hosts + other.web_allow_hosts,
             self.notes + other.notes,
             self.broken or other.broken,
         )
@@ -119,6 +123,7 @@ def _untrusted(settings: FileSettings, name: str, trusted: bool) -> FileSettings
         for count, text in (
             (len(settings.rules) - len(kept), "rules that allow"),
             (len(settings.hooks), "hooks"),
+            (len(settings.web_allow_hosts), "web_allow_hosts"),
         )
         if count
     ]
@@ -130,6 +135,7 @@ def _untrusted(settings: FileSettings, name: str, trusted: bool) -> FileSettings
         sandbox=settings.sandbox or None,
         auto=None,
         mask_secrets=settings.mask_secrets or None,
+        web_allow_hosts=(),
         notes=(*settings.notes, note) if dropped else settings.notes,
     )
 
@@ -214,13 +220,14 @@ class _Reading:
         self.notes.append(f"{self.file}: {text}")
 
     def ours(self, table: dict[str, Any]) -> FileSettings:
-        for key in sorted(table.keys() - {"permissions", "hooks", "sandbox", "auto", "mask_secrets"}):
-            self.note(f"{key!r} is not known; known: permissions, hooks, sandbox, auto, mask_secrets")
+        for key in sorted(table.keys() - set(_KEYS)):
+            self.note(f"{key!r} is not known; known: {', '.join(_KEYS)}")
         return self._settled(
             table,
             sandbox=self._switch(table, "sandbox"),
             auto=self._auto(table.get("auto")),
             mask_secrets=self._switch(table, "mask_secrets"),
+            web_allow_hosts=tuple(self._hosts(table.get("web_allow_hosts"))),
         )
 
     def claudes(self, table: dict[str, Any]) -> FileSettings:
@@ -260,6 +267,13 @@ class _Reading:
             self.note("auto counts in your own settings only, not in a repository")
             return None
         return "sandboxed"
+
+    def _hosts(self, found: Any) -> Iterable[str]:
+        for entry in self._entries(found, "web_allow_hosts"):
+            if re.search(r"[/*\s@]", entry) or not entry:
+                self.note(f"web_allow_hosts: {entry[:60]!r} is no host name, such as docs.local; left out")
+            else:
+                yield entry.casefold()
 
     # --- permissions ---
 

@@ -83,7 +83,7 @@ def test_stream_json_tells_every_event_on_a_line_and_the_result_last(work: Path,
     ran = onplan("-p", "go", "--auto", "--model", script(*PLANNED), "--output-format", "stream-json")
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     kinds = [event["type"] for event in events if event["type"] != "text_delta"]
-    write = ["request", "assistant", "decided", "started", "plan_changed", "result"]
+    write = ["request", "assistant", "decided", "started", "plan_changed", "tool_result"]
     assert kinds == [
         "session",
         "user",
@@ -216,7 +216,7 @@ def test_a_signal_ends_the_turn_with_everything_saved(
     assert b"Traceback" not in err
     told = json.loads(onplan("show", "latest", "--json").stdout)
     records = [item["record"] for item in told["records"]]
-    outcomes = [record.get("outcome", "ok") for record in records if record["type"] == "result"]
+    outcomes = [record.get("outcome", "ok") for record in records if record["type"] == "tool_result"]
     assert outcomes == ["ok", "interrupted"]
     assert [record["type"] for record in records][-2:] == ["turn_ended", "session_ended"]
     assert not running_commands("sleep 61.5")

@@ -23,7 +23,7 @@ def records() -> list[dict[str, Any]]:
 
 
 def outcomes() -> list[str]:
-    return [item.get("outcome", "ok") for item in records() if item["type"] == "result"]
+    return [item.get("outcome", "ok") for item in records() if item["type"] == "tool_result"]
 
 
 # --- lines ------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_n_gives_the_model_the_reason(work: Path, person: Sit, script: Script):
     someone.sees("n> ")
     someone.types("n, use write_file instead\n")
     someone.sees(PROMPT)
-    denied = next(item for item in records() if item["type"] == "result")
+    denied = next(item for item in records() if item["type"] == "tool_result")
     assert denied["outcome"] == "denied"
     assert denied["content"].endswith("they said: use write_file instead")
     assert not (work / "made").exists()
@@ -238,7 +238,7 @@ def test_a_question_of_the_model_is_put_to_the_person_and_a_number_picks(
     assert "The model asks:\n  │ Which\\x1b[2J one?\n  1. red\n  2. blue\n" in shown
     someone.types("2\n")
     someone.sees(PROMPT)
-    assert [item["content"] for item in records() if item["type"] == "result"] == ["blue"]
+    assert [item["content"] for item in records() if item["type"] == "tool_result"] == ["blue"]
 
 
 # --- Ctrl-C and the end -----------------------------------------------------------------------------

@@ -612,6 +612,7 @@ def test_the_loop_imports_neither_planning_nor_permissions_nor_a_vendor(module: 
             "errors",
             "events",
             "execution",
+            "frozen",
             "hooks",
             "messages",
             "parts",

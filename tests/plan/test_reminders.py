@@ -119,10 +119,11 @@ def test_a_finished_plan_is_never_asked_for() -> None:
     assert due(memory, 100, messages=9, tokens=900) == []
 
 
-def test_no_policy_means_no_reminder() -> None:
+def test_no_policy_means_no_reminder_but_news_of_an_edit() -> None:
     memory = open_memory(reminder=None)
-    memory.edit(["b"])
     assert due(memory, 100) == []
+    memory.edit(["b"])
+    assert due(memory, 100) == [1]
 
 
 # --- no plan ---------------------------------------------------------------------------------------

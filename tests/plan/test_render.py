@@ -141,7 +141,6 @@ def test_what_is_no_checklist_is_not_read_as_one(text: str) -> None:
         ("x\rPASS", "x PASS"),
         ("\x9b31mred", "red"),
         ("a\x1b]unterminated", "a"),
-        ("\x1b]unterminated", ""),
         ("a\x1bPq...\x1b\\", "a"),
         ("abc\u202etxt.exe", "abctxt.exe"),
         ("a\bb", "ab"),

@@ -14,35 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from onplan.errors import ToolError
 from onplan.tools.sandbox import Sandbox
 from onplan.tools.shell import Shell
 
 HANG = 30.0
 
-# Stands where the shell is looked for, and runs the real one inside: `Shell` itself needs no part of it.
-INSIDE = """#!{python} -IS
-import os, re, sys
-sys.path[:0] = {path!r}
-from pathlib import Path
-from onplan.tools.sandbox import Sandbox
-record = Path(re.search(r"/[^'|]*onplan-cwd-\\w+", sys.argv[2])[0])
-sandbox = Sandbox(**{fields})
-argv = sandbox.wrap(["/bin/bash", *sys.argv[1:]], cwd=Path.cwd(), writable=(record,))
-os.execv(argv[0], argv)
-"""
-
 
 @asynccontextmanager
-async def shell_in(sandbox: Sandbox, folder: Path) -> AsyncIterator[Shell]:
-    folder.mkdir(exist_ok=True)
-    names = ("root", "home", "network", "temporary", "lingering")
-    fields = ", ".join(f"{name!r}: {getattr(sandbox, name)!r}" for name in names)
-    fields = "{" + fields.replace("PosixPath", "Path") + "}"
-    program = folder / "bash"
-    program.write_text(INSIDE.format(python=sys.executable, path=sys.path, fields=fields))
-    program.chmod(0o755)
-    env = sandbox.environment({**os.environ, "PATH": f"{folder}:/usr/bin:/bin", "LC_ALL": "C"})
-    shell = Shell(sandbox.root, env=env)
+async def shell_in(sandbox: Sandbox, **variables: str) -> AsyncIterator[Shell]:
+    env = {**os.environ, "PATH": "/usr/bin:/bin", "LC_ALL": "C", **variables}
+    shell = Shell(sandbox.root, env=env, sandbox=sandbox)
     try:
         yield shell
     finally:
@@ -56,14 +38,14 @@ def tag() -> str:
 
 
 @pytest.fixture
-async def shell(works: None, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Shell]:
-    async with shell_in(sandbox, tmp_path / "inside") as shell:
+async def shell(works: None, sandbox: Sandbox) -> AsyncIterator[Shell]:
+    async with shell_in(sandbox) as shell:
         yield shell
 
 
 @pytest.fixture
-async def lingering(works: None, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Shell]:
-    async with shell_in(replace(sandbox, lingering=True), tmp_path / "inside") as shell:
+async def lingering(works: None, sandbox: Sandbox) -> AsyncIterator[Shell]:
+    async with shell_in(replace(sandbox, lingering=True)) as shell:
         yield shell
 
 
@@ -103,6 +85,30 @@ async def test_output_and_exit_code_are_as_without_a_sandbox(shell: Shell):
         " a\tbéwrong\nexit code: 3"
     )
     assert await content(shell, "kill -9 $$") == "(no output)\nexit code: 137"
+
+
+async def test_a_fault_is_told_in_the_same_words_as_without_a_sandbox(shell: Shell, root: Path):
+    command = "no-such-program"
+    assert await content(shell, command) == await content(Shell(root, env={"PATH": "/usr/bin:/bin"}), command)
+
+
+async def test_the_shell_keeps_secrets_from_the_command_and_from_what_starts_it(
+    works: None, sandbox: Sandbox
+):
+    async with shell_in(sandbox, MY_TOKEN="a secret of the test", HARMLESS="kept", GIT_PAGER="less") as shell:
+        answer = await content(shell, "tr '\\0' '\\n' < /proc/1/environ; env")
+    assert "a secret of the test" not in answer
+    assert answer.splitlines().count("HARMLESS=kept") == 2
+    assert answer.splitlines().count("GIT_PAGER=cat") == 2
+
+
+async def test_a_protected_name_that_became_a_link_is_told_and_nothing_runs(shell: Shell, root: Path):
+    (root / ".claude").symlink_to(root)
+    with pytest.raises(
+        ToolError, match=r"could not start: the sandbox cannot protect .* because it is a link"
+    ):
+        await content(shell, "touch ran")
+    assert not (root / "ran").exists()
 
 
 async def test_the_directory_is_kept(shell: Shell, root: Path):
@@ -156,9 +162,15 @@ async def test_what_is_left_in_the_background_ends_with_the_command(shell: Shell
 
 async def test_what_may_linger_is_told_and_ends_with_the_session(lingering: Shell, tag: str):
     answer = await content(lingering, RUNAWAY.format(tag=tag) + "echo done")
-    assert answer.startswith("done\n(still running in the background: ")
-    assert len(sleeping(tag)) == 4
-    await lingering.close()
+    running = sorted(sleeping(tag))
+    listed = ", ".join(f"{pid} sleep {tag}" for pid in running)
+    assert len(running) == 4
+    assert answer == (
+        f"done\n(still running in the background: {listed}; later commands cannot see or stop them, they end "
+        "with the session; what they print from now on is lost unless it goes to a file)\nexit code: 0"
+    )
+    assert [process.pid for process in lingering.survivors] == running
+    assert [process.pid for process in await lingering.close()] == running
     assert sleeping(tag) == []
 
 
@@ -186,7 +198,9 @@ async def test_a_temporary_folder_of_the_session_is_kept_from_command_to_command
 ):
     temporary = tmp_path / "session"
     temporary.mkdir(mode=0o700)
-    async with shell_in(replace(sandbox, temporary=temporary), tmp_path / "inside") as shell:
+    async with shell_in(replace(sandbox, temporary=temporary)) as shell:
         await content(shell, "echo 1 > /tmp/note")
         assert await content(shell, "cat /tmp/note") == "1\nexit code: 0"
+    assert (temporary / "note").read_text() == "1\n"
+    assert list(temporary.glob("onplan-cwd-*")) == []
     assert stat.S_IMODE(temporary.stat().st_mode) == 0o700

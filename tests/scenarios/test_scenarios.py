@@ -33,24 +33,6 @@ from onplan.testing.scenarios import (
 SCENARIOS = load_scenarios()
 DOCS = Path(__file__).parents[2] / "docs" / "scenarios.md"
 
-FAULTS = {
-    "an_edit_is_told_without_reminders_too": "an edit is only told where the reminders' default policy is on",
-    "ids_that_come_again_are_told_apart": "an id is only replaced where one reply holds it twice",
-    "silence_after_the_answer_is_an_end": "every empty reply is asked again, also after the answer was given",
-}
-"""Scenarios that show a fault which is not mended yet."""
-
-
-def cases() -> list[Any]:
-    return [
-        pytest.param(
-            scenario,
-            id=scenario.name,
-            marks=[pytest.mark.xfail(reason=FAULTS[scenario.name])] if scenario.name in FAULTS else [],
-        )
-        for scenario in SCENARIOS
-    ]
-
 
 def named(name: str) -> Scenario:
     return next(scenario for scenario in SCENARIOS if scenario.name == name)
@@ -65,7 +47,7 @@ def everything() -> list[tuple[Scenario, Observed]]:
     return [(scenario, played(scenario)) for scenario in SCENARIOS]
 
 
-@pytest.mark.parametrize("scenario", cases())
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 async def test_the_plain_loop_behaves_as_the_scenario_says(scenario: Scenario) -> None:
     assert check(scenario, await PlainLoop().play(scenario)) == []
 
@@ -288,10 +270,6 @@ def test_scenarios_have_names_titles_and_sources_of_their_own() -> None:
         assert scenario.title.count("\n") == 0
         assert scenario.source.startswith(("first seed", "second seed", "third seed", "report: ", "design"))
         assert scenario.expect != module.ExpectData()
-
-
-def test_only_known_faults_are_excused() -> None:
-    assert set(FAULTS) <= {scenario.name for scenario in SCENARIOS}
 
 
 # --- the set covers what it should --------------------------------------------------------------------

@@ -285,10 +285,13 @@ def test_masking_can_be_switched_off_in_ones_own_settings(
 def test_a_sandbox_that_is_wanted_and_not_to_be_had_stops_the_run(
     work: Path, script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from onplan.cli import access
+    from onplan.tools import confinement
     from onplan.tools.sandbox import Unavailable
 
-    monkeypatch.setattr(access, "detect", lambda: Unavailable("bubblewrap is not installed", "install it"))
+    def none(**_: object) -> Unavailable:
+        return Unavailable("bubblewrap is not installed", "install it")
+
+    monkeypatch.setattr(confinement, "detect", none)
     result = onplan("-p", "go", "--sandbox", "--model", script("done"))
     assert result.exit_code == 1
     assert result.stderr == "onplan: no sandbox can be made here: bubblewrap is not installed; install it\n"

@@ -542,6 +542,31 @@ async def test_an_interrupt_ends_a_loop_of_stop_hooks(root: Path, tmp_path: Path
         assert (await turn).reason == "interrupted"
 
 
+async def test_a_stop_hook_that_fails_closed_keeps_the_turn_going(root: Path) -> None:
+    at = await seat(
+        root, ["one", "two", "three", "four"], commands=[hook("Stop", "exit 1", fail_closed=True)]
+    )
+    assert (await at.says()).text == "four"
+    assert at.notes == ["<notice>a hook that has to agree failed: exit 1: exit code 1</notice>"] * 3
+
+
+async def test_an_end_of_the_turn_is_forgotten_with_the_turn(root: Path, tmp_path: Path) -> None:
+    from onplan.hooks import Turn
+
+    answer = answering(tmp_path, {"continue": False})
+    hooks = CommandHooks([hook("PreToolUse", answer)], root).hooks()
+    view = View((), Turn())
+    await hooks.before_tool[0](run("make"), None, view)  # pyright: ignore[reportArgumentType]
+    hooks.user_prompt[0]("next", view)
+    assert hooks.after_round[0](view) is None
+
+
+async def test_what_has_nothing_to_block_is_shown_to_the_person(root: Path) -> None:
+    at = await seat(root, ["one"], commands=[hook("SessionStart", "echo stale >&2; exit 2")])
+    assert (await at.says()).reason == "done"
+    assert at.warnings == ["hook echo stale >&2; exit 2: stale"]
+
+
 # --- matching and reading ---------------------------------------------------------------------------
 
 

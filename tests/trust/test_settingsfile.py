@@ -105,7 +105,8 @@ timeout = -1
     assert not found.broken
     events = "SessionStart, UserPromptSubmit, PreToolUse, PostToolUse, PlanChanged, PreCompact, Stop"
     assert notes(found, tmp_path) == [
-        "settings.toml: 'colour' is not known; known: permissions, hooks, sandbox, auto, mask_secrets",
+        "settings.toml: 'colour' is not known; known: permissions, hooks, sandbox, auto, mask_secrets, "
+        "web_allow_hosts",
         "settings.toml: 'sandbox' is true or false, not 'yes'",
         'settings.toml: auto can be "sandboxed" in a file; to let everything run, say --auto or /auto '
         "yourself",
@@ -291,6 +292,24 @@ def test_a_repository_never_brings_auto_even_when_it_is_trusted(tmp_path: Path) 
         "auto counts in your own settings only, not in a repository",
         "allow * is left out: a repository cannot let everything run",
     ]
+
+
+def test_hosts_for_the_web_are_names_and_a_repository_needs_trust_to_bring_them(tmp_path: Path) -> None:
+    where = Places(tmp_path / "config", tmp_path / "claude")
+    where.config.mkdir()
+    (tmp_path / ".onplan").mkdir()
+    (where.config / "settings.toml").write_text('web_allow_hosts = ["Docs.Local", "http://a", "*.b", ""]\n')
+    (tmp_path / ".onplan" / "settings.toml").write_text('web_allow_hosts = ["127.0.0.1"]\n')
+    untrusted = load_settings(tmp_path, where, trusted=False)
+    assert untrusted.web_allow_hosts == ("docs.local",)
+    assert [note.partition(": ")[2] for note in untrusted.notes] == [
+        "web_allow_hosts: 'http://a' is no host name, such as docs.local; left out",
+        "web_allow_hosts: '*.b' is no host name, such as docs.local; left out",
+        "web_allow_hosts: '' is no host name, such as docs.local; left out",
+        "its web_allow_hosts do not count: this directory is not trusted (onplan trust)",
+    ]
+    trusted = load_settings(tmp_path, where, trusted=True)
+    assert trusted.web_allow_hosts == ("docs.local", "127.0.0.1")
 
 
 def test_the_persons_files_are_where_the_environment_says(tmp_path: Path) -> None:

@@ -97,6 +97,14 @@ def test_the_guard_reads_the_arguments_as_the_tool_will(arguments: Any) -> None:
     assert verdict.by == "guard"
 
 
+@pytest.mark.parametrize(("cwd", "by"), [("/nowhere/ws", "nobody"), ("/nowhere/home", "guard")])
+def test_a_line_is_judged_where_the_shell_is(cwd: str, by: str) -> None:
+    rights = Permissions(auto=True, root=Path("/nowhere/ws"), home=Path("/nowhere/home"))
+    rights.cwd = lambda: Path(cwd)
+    verdict = asyncio.run(rights.before_tool(run("rm -rf ./*"), bash, View((), Turn())))
+    assert verdict.by == by
+
+
 def test_what_cannot_be_judged_is_asked_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> Path:
         raise RuntimeError("no directory")
@@ -232,7 +240,13 @@ async def test_no_tool_is_safe_from_the_start(tmp_path: Path) -> None:
 
 
 async def test_writing_what_decides_what_runs_later_needs_a_person_also_in_auto(tmp_path: Path) -> None:
-    paths = [".git/hooks/pre-commit", ".onplan/settings.toml", ".claude/settings.json", "sub/.git/config"]
+    paths = [
+        ".git",
+        ".git/hooks/pre-commit",
+        ".onplan/settings.toml",
+        ".claude/settings.json",
+        "sub/.git/config",
+    ]
     replies = [
         *(Call(f"t{n}", "write_file", {"path": path, "content": "x"}) for n, path in enumerate(paths)),
         Call("t9", "write_file", {"path": "src/git.py", "content": "x"}),

@@ -11,7 +11,8 @@ from onplan.cli.view.screen import Screen, Span
 from onplan.config import Config
 from onplan.errors import ConfigError, OnplanError
 from onplan.settingsfile import FileSettings, load_settings, places
-from onplan.tools.sandbox import Sandbox, Unavailable, detect
+from onplan.tools.confinement import session_sandbox
+from onplan.tools.sandbox import Sandbox
 from onplan.trust import Trust, brought_by, load_trust, remember
 
 
@@ -45,8 +46,7 @@ async def access(config: Config, root: Path, notices: Screen, terminal: Terminal
     settings = load_settings(root, places(), trusted=trusted)
     for note in settings.notes:
         notices.say(Span(f"onplan: {note}", "yellow"))
-    wanted = config.sandbox or bool(settings.sandbox)
-    found = Access(settings, _sandbox(root) if wanted else None)
+    found = Access(settings, _sandbox(config, settings, root))
     for screen in (notices, *((terminal.screen,) if terminal else ())):
         screen.masked = screen.masked and found.masked
     return found
@@ -89,8 +89,9 @@ async def _answer(terminal: Terminal) -> bool | None:
     return None
 
 
-def _sandbox(root: Path) -> Sandbox:
-    found = detect()
-    if isinstance(found, Unavailable):
-        raise ConfigError(f"no sandbox can be made here: {found.reason}; {found.cure}")
-    return Sandbox(root, Path.home())
+def _sandbox(config: Config, settings: FileSettings, root: Path) -> Sandbox | None:
+    if config.sandbox or settings.sandbox:
+        return session_sandbox(root, Path.home(), network=config.sandbox_network, private=(config.home,))
+    if config.sandbox_network:
+        raise ConfigError("--sandbox-network opens the sandbox, and there is none: give --sandbox too")
+    return None

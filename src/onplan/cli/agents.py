@@ -78,7 +78,7 @@ async def running(
             permissions=rights,
             planning=planning,
             settings=said.settings,
-            sandbox=said.sandbox,
+            sandbox=said.sandbox or False,
             limits=config.limits,
             resume=log.info.id if log else "",
         )

@@ -25,6 +25,7 @@ class RunFlags:
     model: str = ""
     auto: bool = False
     sandbox: bool = False
+    sandbox_network: bool = False
     dialect: str = ""
     preset: str = ""
     plan: str = ""
@@ -54,6 +55,9 @@ _RUN_OPTIONS: Mapping[str, Decorator] = {
     "auto": click.option("--auto", is_flag=True, help="Let every tool call run without asking."),
     "sandbox": click.option(
         "--sandbox", is_flag=True, help="Run commands where they can write here only, without a network."
+    ),
+    "sandbox_network": click.option(
+        "--sandbox-network", is_flag=True, help="The network is open to commands in the sandbox."
     ),
     "dialect": click.option(
         "--dialect",

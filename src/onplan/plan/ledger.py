@@ -5,10 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from onplan.errors import PlanError
+from onplan.frozen import with_changes
 from onplan.plan.todo import Plan, Todo
 
 Author: TypeAlias = Literal["model", "user"]
@@ -117,7 +118,7 @@ class Ledger:
                 past, future = self.past, self.future  # nothing that undo could take back
             case "write" | "edit":
                 past, future = (*self.past, current), ()
-        return replace(
+        return with_changes(
             self,
             revisions=(*self.revisions, revision),
             past=past[-UNDO_DEPTH:],
@@ -284,7 +285,7 @@ def merge(base: Plan, user: Plan, model: Plan) -> Plan:
 
 
 def _merge_todo(base: Todo, user: Todo, model: Todo) -> Todo:
-    return replace(
+    return with_changes(
         model,
         content=user.content if model.content == base.content else model.content,
         status=user.status if model.status == base.status else model.status,

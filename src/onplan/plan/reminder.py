@@ -32,9 +32,10 @@ def due_after_round(state: State) -> Reminder | None:
     """The reminder due now that a round has ended, or `None`."""
     match state.settings.reminder:
         case None:
-            return None
+            return due_before_request(state)
         case SeedReminder(after=after, text=text, placement=placement):
-            return Reminder(text, "seed", False, placement) if state.rounds >= after else None
+            due = Reminder(text, "seed", False, placement) if state.rounds >= after else None
+            return due or due_before_request(state)
         case ReminderPolicy() as policy:
             if state.settings.planning == "off":
                 return None
@@ -49,10 +50,12 @@ def due_after_round(state: State) -> Reminder | None:
 def due_before_request(state: State) -> Reminder | None:
     """What cannot wait for the end of a round: news of a person's edit, or a plan too far away."""
     policy = state.settings.reminder
-    if not isinstance(policy, ReminderPolicy) or state.settings.planning == "off":
+    if state.settings.planning == "off" or state.settings.tutorial:
         return None
     if state.seen < state.ledger.revision:
-        return Reminder(_edited(state), "edited", True, policy.placement)
+        return Reminder(_edited(state), "edited", True, policy.placement if policy else "beside")
+    if not isinstance(policy, ReminderPolicy):
+        return None
     if state.plan.open and _passes(state, policy):
         return _with_list(state, policy, "distance")
     return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from onplan.errors import PlanError
+from onplan.frozen import with_changes
 from onplan.plan.answer import Answer, answer
 from onplan.plan.changes import (
     Asked,
@@ -33,7 +34,6 @@ from onplan.plan.changes import (
 )
 from onplan.plan.decode import Decoded, Refusal, decode, decode_as_seed, heard
 from onplan.plan.dialect import Dialect
-from onplan.plan.frozen import with_changes
 from onplan.plan.ledger import Ledger, key, merge
 from onplan.plan.settings import SeedReminder, Settings
 from onplan.plan.stats import Distance, Stats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from onplan.plan.frozen import with_changes
+from onplan.frozen import with_changes
 from onplan.plan.ledger import Diff
 
 

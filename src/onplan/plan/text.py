@@ -65,8 +65,8 @@ def clean(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether `text` holds nothing to see: only white space, controls, zero-width and format characters."""
-    return _seen(text) is None
+    """Whether `text` holds nothing to see: only blanks, escapes, controls and zero-width characters."""
+    return _seen(_escape.sub("", text)) is None
 
 
 def one_line(text: str) -> str:

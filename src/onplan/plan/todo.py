@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from onplan.errors import PlanError
@@ -103,9 +103,16 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An ordered, immutable list of todos. `Plan.of` is the way to make one that obeys the rules."""
+    """An ordered, immutable list of todos, and the open ones among them, in order.
+
+    `Plan.of` is the way to make one that obeys the rules.
+    """
 
     todos: tuple[Todo, ...] = ()
+    open: tuple[Todo, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "open", tuple(todo for todo in self.todos if todo.is_open))
 
     @classmethod
     def of(cls, todos: Iterable[Todo | str | dict[str, Any]], rules: Rules = Rules()) -> Plan:
@@ -121,12 +128,8 @@ class Plan:
         return plan
 
     @property
-    def open(self) -> tuple[Todo, ...]:
-        return tuple(todo for todo in self.todos if todo.is_open)
-
-    @property
     def done(self) -> int:
-        return sum(not todo.is_open for todo in self.todos)
+        return len(self.todos) - len(self.open)
 
     @property
     def active(self) -> Todo | None:

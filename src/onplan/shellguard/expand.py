@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_VARIANTS = 64
+MAX_TEXT = 400_000
 
 _UNQUOTED = {"*": STAR, "?": QUEST, "[": CLASS, "{": OPEN, ",": COMMA, "}": CLOSE, "~": TILDE}
 _WORD = re.compile(r"\\(\n|.?)|[*?\[{,}~]", re.DOTALL)
@@ -175,7 +176,7 @@ class Expander:
         return [blank + one for one in found] if blank else found
 
     def _string(self, node: Node, depth: int) -> list[str]:
-        opening = 1 if self.source.data[node.start_byte : node.start_byte + 1] == b'"' else 2
+        opening = 1 if self.source.starts_with(node, '"') else 2
         inside = self._inside(node, node.start_byte + opening, node.end_byte - 1, depth)
         return [QUOTE + text for text in inside]
 
@@ -304,7 +305,7 @@ def _without_locale(nodes: Sequence[Node], source: Source) -> Sequence[Node]:
 
 def _product(first: list[str], second: list[str]) -> list[str]:
     if len(first) == len(second) == 1:
-        return [first[0] + second[0]]
+        return [first[0] + second[0]] if len(first[0]) + len(second[0]) < MAX_TEXT else [UNKNOWN]
     if len(first) * len(second) > MAX_VARIANTS:
         return [UNKNOWN]
     return [one + other for one in first for other in second]

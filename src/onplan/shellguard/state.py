@@ -18,6 +18,7 @@ T = TypeVar("T")
 Value = tuple[str, ...]
 """A variable's value: one text, or the elements of an array."""
 MAX_ALTERNATIVES = 16
+MAX_TEXT = 50_000
 
 _NAMES = frozenset(
     [
@@ -133,7 +134,7 @@ class Shell:
     def assign(self, name: str, values: Iterable[Value]) -> None:
         """Give `name` the values that it may have from here on."""
         kept = tuple(dict.fromkeys(values))
-        if len(kept) > MAX_ALTERNATIVES:
+        if len(kept) > MAX_ALTERNATIVES or sum(len(text) for value in kept for text in value) > MAX_TEXT:
             kept = ((UNKNOWN,),)
         if name == "PWD":
             return

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from itertools import accumulate
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onplan.shellguard.verdict import Span
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 MAX_CHARS = 200_000
 
 _ODD_BREAK = re.compile(r"\r(?=\n|$)")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _LINE_START = re.compile(r"(\n[ \t]*)\\(?=[\w/.-])|((?<!\\)\n[ \t]*)\\(?=\n)")
 _JOINED = re.compile(r"(?<=[^\s\\])((?:\\\\)*)\\\n(?=\S)")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ud800-\udfff]")
@@ -23,31 +23,31 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufdd0-\
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text and its bytes. `origin`: the piece of the outer line that this text came from, if any."""
+    """A text, and the bytes that stand for it, one for each character.
+
+    The grammar's scanner reads beyond its tables at characters that are not ASCII: it never sees one.
+    `origin`: the piece of the outer line that this text came from, if any.
+    """
 
     text: str
     data: bytes
     origin: Span | None = None
-    offsets: list[int] = field(default_factory=list[int])
 
     def of(self, node: Node) -> str:
         """The text of `node`."""
-        return self.slice(node.start_byte, node.end_byte)
+        return self.text[node.start_byte : node.end_byte]
 
     def slice(self, start: int, end: int) -> str:
-        """The text between two bytes."""
-        return self.data[start:end].decode("utf-8", "replace")
+        """The text between two positions of nodes."""
+        return self.text[start:end]
+
+    def starts_with(self, node: Node, text: str) -> bool:
+        """Whether the text of `node` begins with `text`."""
+        return self.text.startswith(text, node.start_byte)
 
     def span(self, node: Node) -> Span:
         """Where `node` is, in characters of the outermost line."""
-        if self.origin is not None:
-            return self.origin
-        if len(self.data) == len(self.text):
-            return node.start_byte, node.end_byte
-        if not self.offsets:
-            self.offsets.extend(accumulate((byte & 0xC0 != 0x80) for byte in self.data))
-            self.offsets.insert(0, 0)
-        return self.offsets[node.start_byte], self.offsets[node.end_byte]
+        return self.origin or (node.start_byte, node.end_byte)
 
 
 def source_of(text: str, origin: Span | None = None) -> Source:
@@ -57,7 +57,8 @@ def source_of(text: str, origin: Span | None = None) -> Source:
     line for the rest of the one before.
     """
     text = _LINE_START.sub(r"\1\2 ", _ODD_BREAK.sub(" ", text))
-    return Source(text, text.encode("utf-8", "replace"), origin)
+    # `%` is a part of words and never of names, as such characters are.
+    return Source(text, _BEYOND_ASCII.sub("%", text).encode("ascii"), origin)
 
 
 def unseen(text: str) -> Span | None:

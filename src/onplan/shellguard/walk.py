@@ -651,7 +651,7 @@ _FORK_BOMB = "a function starts itself again and again, which stops the machine"
 
 def _with_next(nodes: Iterable[Node]) -> Iterator[tuple[Node, Node | None]]:
     listed = list(nodes)
-    return zip(listed, [*listed[1:], None], strict=True)
+    return zip(listed, [*listed[1:], None], strict=False)
 
 
 def _both(node: Node, after: Node | None) -> list[Node]:

@@ -27,6 +27,10 @@ _ELSEWHERE = "set ONPLAN_HOME to another directory"
 _END_OF_LOG = f"""(SELECT id FROM records
     WHERE id BETWEEN key << {SEQ_BITS} AND (key << {SEQ_BITS}) + {LAST_SEQ} ORDER BY id DESC LIMIT 1)"""
 
+_APPEND_ONE = f"""
+    INSERT INTO records SELECT key << {SEQ_BITS} | ?2, ?3, ?4 FROM sessions
+    WHERE id = ?1 AND ?2 BETWEEN 1 AND {LAST_SEQ} AND coalesce({_END_OF_LOG}, 0) & {LAST_SEQ} = ?2 - 1"""
+
 _LINES = f"""
     SELECT s.id, s.cwd, s.created, max(s.created, coalesce(r.time, s.created)) AS updated,
            coalesce(r.id, 0) & {LAST_SEQ}, s.title, s.done, s.total, s.ended
@@ -87,6 +91,10 @@ class SqliteStore:
         self._write(work)
 
     async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
+        def one(db: sqlite3.Connection) -> bool:
+            self._check_in_place()
+            return db.execute(_APPEND_ONE, (session, seq, time, bytes(bodies[0]))).rowcount == 1
+
         def work(db: sqlite3.Connection) -> None:
             end = db.execute(f"SELECT key, {_END_OF_LOG} FROM sessions WHERE id = ?", (session,)).fetchone()
             key, last = end or (_key(db, session), 0)
@@ -96,7 +104,9 @@ class SqliteStore:
             rows = [(number, time, bytes(body)) for number, body in enumerate(bodies, key << SEQ_BITS | seq)]
             db.executemany("INSERT INTO records VALUES (?,?,?)", rows)
 
-        self._write(work)
+        # One row is one statement, its own transaction: most appends are, and it costs half as much.
+        if len(bodies) != 1 or not self._run(one):
+            self._write(work)
 
     async def load(self, session: str, *, after: int = 0) -> list[Row]:
         after = max(after, 0)

@@ -116,7 +116,7 @@ def _anthropic_pairing(n: int, role: str, blocks: Sequence[Json], expected: Sequ
     if role == "assistant" and not expected:
         return
     if answered != list(expected):
-        yield f"messages.{n}: tool_result blocks {answered} must answer the calls before them: {list(expected)}"
+        yield f"messages.{n}: tool_results {answered} must answer the calls before them {list(expected)}"
     if kinds[: len(answered)] != ["tool_result"] * len(answered):
         yield f"messages.{n}: tool_result blocks must come first"
 
@@ -224,16 +224,14 @@ def responses_faults(body: Json) -> Iterator[str]:
     answering = False
     for n, item in enumerate(items):
         kind = item.get("type", "message")
-        answering = kind == "function_call_output"
-        if expected and kind in ("message", "reasoning") and item.get("role") != "assistant":
-            # A reply may still go on with reasoning or text; the person may not speak yet.
-            if kind == "message":
-                yield f"input.{n}: no output found for the calls {expected}"
+        answering = kind == "function_call_output" or (answering and bool(expected))
+        if expected and ((answering and kind != "function_call_output") or item.get("role") == "user"):
+            yield f"input.{n}: no output found for the calls {expected}"
         for fault in _item_faults(kind, item, expected, used):
             yield f"input.{n}: {fault}"
         if kind == "function_call":
-            expected.append(item["call_id"])
-        elif answering:
+            expected = [*expected, item["call_id"]]
+        elif kind == "function_call_output":
             expected = expected[1:]
         if kind == "reasoning" and not _leads_to_something(items[n + 1 :]):
             yield f"input.{n}: a reasoning item without the item that follows it"

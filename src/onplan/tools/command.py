@@ -32,7 +32,9 @@ async def start(
     sandbox: Sandbox | None,
     limit: int,
     progress: Progress,
-) -> Running:
+) -> RunningCommand:
+    """Start `command` in `directory`, in `sandbox` where there is one; at most `limit` characters of its
+    output are kept, all of it goes to `progress`. Raises `ToolError` for what cannot be started."""
     mark = os.urandom(8).hex()
     # A harness inside a harness: the outer one must still find what the inner one started.
     marked = {**env, _MARK: f"{env.get(_MARK, '')}:{mark}"}
@@ -57,7 +59,7 @@ async def start(
     records = [Path(record)]
     if sandbox is not None and sandbox.temporary is not None:
         records.append(sandbox.temporary / records[0].name)  # where the file was mounted in its /tmp
-    return Running(process, tree.with_session(process.pid), reader, records)
+    return RunningCommand(process, tree.with_session(process.pid), reader, records)
 
 
 async def _spawn(
@@ -114,7 +116,7 @@ def _script(command: str, record: str) -> str:
     return f"trap {trap} EXIT; eval {shlex.quote(command)}\n{again}"
 
 
-class Running:
+class RunningCommand:
     """A command that was started: its shell, its output, and all that descends from it."""
 
     def __init__(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from onplan.errors import ConfigError, ToolError
 from onplan.tools.capture import Progress
-from onplan.tools.command import Running, start
+from onplan.tools.command import RunningCommand, start
 from onplan.tools.processes import Process, Tree, end_processes, uncancelled
 from onplan.tools.sandbox import Sandbox
 from onplan.toolset import Ctx, Injected, ToolOutput, tool
@@ -166,7 +166,7 @@ class Shell:
         ]
 
     def _answer(
-        self, call: Running, notes: list[str], left: list[Process], timed_out_after: float | None
+        self, call: RunningCommand, notes: list[str], left: list[Process], timed_out_after: float | None
     ) -> ToolOutput:
         timed_out = timed_out_after is not None
         code = 124 if timed_out else call.exit_code

@@ -1,0 +1,441 @@
+"""The translations: legal for each provider, and every request extends the one before it (I2, I3)."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from histories import TOOLS, History, histories
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from onplan.messages import Assistant, Call, Message, Note, Text, Thinking, ToolResult, User
+from onplan.models.wire import Fold, Translation, Wire, arguments_object, legal_text, translate
+from onplan.models.wire_anthropic import AnthropicFold, anthropic_prefix, with_breakpoints
+from onplan.models.wire_chat import COMPATIBLE, OPENAI, STRICT, ChatFold, chat_request
+from onplan.models.wire_responses import ResponsesFold, responses_request, signature_of
+from onplan.testing.rules import (
+    Json,
+    anthropic_faults,
+    chat_faults,
+    faults_of,
+    responses_faults,
+    strict_chat_faults,
+)
+
+SYSTEM = "You are a coding agent."
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    name: str
+    fold: Callable[[], Fold]
+    body: Callable[[Sequence[Wire]], Json]
+    rules: Callable[[Json], Iterator[str]]
+
+
+def _anthropic_body(messages: Sequence[Wire]) -> Json:
+    prefix = anthropic_prefix(SYSTEM, TOOLS)
+    return {"model": "m", "max_tokens": 9, **prefix, "messages": with_breakpoints(messages)}
+
+
+def _chat_body(messages: Sequence[Wire]) -> Json:
+    return {"model": "m", **chat_request(SYSTEM, TOOLS, messages)}
+
+
+def _responses_body(items: Sequence[Wire]) -> Json:
+    return {"model": "m", **responses_request(SYSTEM, TOOLS, items)}
+
+
+FORMATS = [
+    Format("anthropic", AnthropicFold, _anthropic_body, anthropic_faults),
+    Format("openai", lambda: ChatFold(OPENAI), _chat_body, chat_faults),
+    Format("compatible", lambda: ChatFold(COMPATIBLE), _chat_body, chat_faults),
+    Format("strict", lambda: ChatFold(STRICT), _chat_body, strict_chat_faults),
+    Format("responses", ResponsesFold, _responses_body, responses_faults),
+]
+every_format = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+
+
+# --- for any legal conversation ---------------------------------------------------------------------
+
+
+@every_format
+@given(history=histories())
+@settings(max_examples=60, deadline=None)
+def test_any_legal_conversation_becomes_a_request_that_the_provider_takes(
+    form: Format, history: History
+) -> None:
+    for length in history.requests:
+        body = form.body(translate(form.fold(), history.messages[:length]))
+        assert faults_of(form.rules, body) == []
+
+
+@every_format
+@given(history=histories())
+@settings(max_examples=60, deadline=None)
+def test_each_request_extends_the_one_before_it(form: Format, history: History) -> None:
+    sent = [translate(form.fold(), history.messages[:length]) for length in history.requests]
+    for (shorter, longer), (begin, _) in zip(pairwise(sent), pairwise(history.requests), strict=True):
+        answered = isinstance(history.messages[begin], Assistant)
+        if answered:
+            assert longer[: len(shorter)] == shorter
+            continue
+        # A request that got no answer at all: its last message may go on where it stopped.
+        assert longer[: len(shorter) - 1] == shorter[:-1]
+        assert _goes_on(shorter[-1], longer[len(shorter) - 1])
+
+
+def _goes_on(shorter: Wire, longer: Wire) -> bool:
+    begun, content = shorter.get("content"), longer.get("content")
+    if begun is None or content is None:
+        return shorter == longer
+    same_rest = {**shorter, "content": ""} == {**longer, "content": ""}
+    return same_rest and content[: len(begun)] == begun
+
+
+@every_format
+@given(history=histories())
+@settings(max_examples=40, deadline=None)
+def test_translating_as_the_conversation_grows_gives_the_same_bytes(form: Format, history: History) -> None:
+    translation = Translation(form.fold)
+    for length in history.requests:
+        grown = translation(history.messages[:length])
+        assert json.dumps(grown) == json.dumps(translate(form.fold(), history.messages[:length]))
+
+
+@every_format
+@given(history=histories())
+@settings(max_examples=30, deadline=None)
+def test_what_was_handed_out_does_not_change_later(form: Format, history: History) -> None:
+    translation = Translation(form.fold)
+    handed = [translation(history.messages[:length]) for length in history.requests]
+    assert handed == [translate(form.fold(), history.messages[:length]) for length in history.requests]
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_conversations_that_take_turns_are_not_mixed_up(form: Format) -> None:
+    translation = Translation(form.fold)
+    talks = [[User(f"task {n}")] for n in range(6)]
+    grown: list[list[Message]] = [list(talk) for talk in talks]
+    for _ in range(3):
+        for messages in grown:
+            assert translation(messages) == translate(form.fold(), messages)
+            messages += [Assistant((Text("Well."),)), User("On.")]
+
+
+def test_a_long_conversation_is_translated_once() -> None:
+    added: list[Message] = []
+
+    class Counting(ChatFold):
+        def add(self, message: Message) -> None:
+            added.append(message)
+            super().add(message)
+
+    translation = Translation(Counting)
+    messages: list[Message] = [User("go")]
+    for n in range(2_000):
+        translation(messages)
+        call = Call(f"c{n}", "bash", {"command": "ls"})
+        messages += [Assistant((call,), "tool_calls"), ToolResult(call.id, "bash", "out")]
+    translation(messages)
+    assert len(added) == len(messages)
+
+
+@given(st.text(st.characters()))
+def test_text_keeps_all_that_utf8_can_say(text: str) -> None:
+    legal = legal_text(text)
+    legal.encode()
+    if text.isascii():
+        assert legal == text
+
+
+def test_halves_of_a_pair_are_joined_and_lone_ones_replaced() -> None:
+    assert legal_text("a\ud83d\ude00b\ud800") == "a😀b\ufffd"
+
+
+# --- what they look like ----------------------------------------------------------------------------
+
+ROUND: tuple[Message, ...] = (
+    User("Fix it."),
+    Assistant(
+        (
+            Thinking("hm", "sig"),
+            Thinking("unsigned"),
+            Text("Looking."),
+            Call("c1", "bash", {"command": "ls"}),
+            Call("c2", "bash", '{"command": '),
+        ),
+        "tool_calls",
+    ),
+    ToolResult("c1", "bash", "a.py"),
+    ToolResult("c2", "bash", "Error: not valid JSON", "error"),
+    Note("<reminder>", "reminder"),
+)
+
+
+def test_anthropic_gets_results_first_and_the_reminder_behind_them() -> None:
+    assert translate(AnthropicFold(), ROUND) == snapshot(
+        [
+            {"role": "user", "content": [{"type": "text", "text": "Fix it."}]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "sig"},
+                    {"type": "text", "text": "Looking."},
+                    {"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": "ls"}},
+                    {
+                        "type": "tool_use",
+                        "id": "c2",
+                        "name": "bash",
+                        "input": {"invalid_arguments": '{"command": '},
+                    },
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "c1", "content": "a.py"},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "c2",
+                        "content": "Error: not valid JSON",
+                        "is_error": True,
+                    },
+                    {"type": "text", "text": "<reminder>"},
+                ],
+            },
+        ]
+    )
+
+
+def test_chat_gets_tool_messages_and_then_the_reminder() -> None:
+    assert translate(ChatFold(), ROUND) == snapshot(
+        [
+            {"role": "user", "content": "Fix it."},
+            {
+                "role": "assistant",
+                "content": "Looking.",
+                "tool_calls": [
+                    {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {"name": "bash", "arguments": '{"command":"ls"}'},
+                    },
+                    {
+                        "id": "c2",
+                        "type": "function",
+                        "function": {"name": "bash", "arguments": '{"invalid_arguments":"{\\"command\\": "}'},
+                    },
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "a.py"},
+            {"role": "tool", "tool_call_id": "c2", "content": "Error: not valid JSON"},
+            {"role": "user", "content": "<reminder>"},
+        ]
+    )
+
+
+def test_where_no_user_may_follow_a_tool_the_reminder_joins_the_last_result() -> None:
+    assert translate(ChatFold(STRICT), ROUND)[-2:] == snapshot(
+        [
+            {"role": "tool", "tool_call_id": "c1", "content": "a.py"},
+            {
+                "role": "tool",
+                "tool_call_id": "c2",
+                "content": """\
+Error: not valid JSON
+
+<reminder>\
+""",
+            },
+        ]
+    )
+
+
+def test_responses_get_items() -> None:
+    signed = signature_of("rs_1", "gAAA", ["because"])
+    reply = Assistant((Thinking("because", signed), *ROUND[1].parts[2:]), "tool_calls")  # type: ignore[union-attr]
+    assert translate(ResponsesFold(), (ROUND[0], reply, *ROUND[2:])) == snapshot(
+        [
+            {"role": "user", "content": "Fix it."},
+            {
+                "type": "reasoning",
+                "id": "rs_1",
+                "encrypted_content": "gAAA",
+                "summary": [{"type": "summary_text", "text": "because"}],
+            },
+            {"role": "assistant", "content": "Looking."},
+            {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": '{"command":"ls"}'},
+            {
+                "type": "function_call",
+                "call_id": "c2",
+                "name": "bash",
+                "arguments": '{"invalid_arguments":"{\\"command\\": "}',
+            },
+            {"type": "function_call_output", "call_id": "c1", "output": "a.py"},
+            {"type": "function_call_output", "call_id": "c2", "output": "Error: not valid JSON"},
+            {"role": "user", "content": "<reminder>"},
+        ]
+    )
+
+
+def test_an_empty_reply_is_said_to_be_one() -> None:
+    messages = (User("Hi."), Assistant(()), Note("Go on.", "empty", "message"))
+    assert translate(AnthropicFold(), messages) == snapshot(
+        [
+            {"role": "user", "content": [{"type": "text", "text": "Hi."}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "(no reply)"}]},
+            {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
+        ]
+    )
+    assert translate(ChatFold(COMPATIBLE), messages) == snapshot(
+        [
+            {"role": "user", "content": "Hi."},
+            {"role": "assistant", "content": "(no reply)"},
+            {"role": "user", "content": "Go on."},
+        ]
+    )
+
+
+def test_thinking_goes_back_only_to_those_who_signed_it() -> None:
+    theirs = Thinking("", signature_of("rs_1", "gAAA", []))
+    ours = Thinking("hm", "sig")
+    messages = (User("Hi."), Assistant((theirs, ours, Text("Hello."))))
+    anthropic, responses = translate(AnthropicFold(), messages), translate(ResponsesFold(), messages)
+    assert [block["type"] for block in anthropic[1]["content"]] == ["thinking", "text"]
+    assert [item.get("type", item.get("role")) for item in responses] == ["user", "reasoning", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "echoed"),
+    [
+        ("", {}),
+        (None, {}),
+        ('{"a": 1}', {"a": 1}),
+        (["ls"], {"invalid_arguments": '["ls"]'}),
+        ('{"a": ', {"invalid_arguments": '{"a": '}),
+        ("x" * 1_000_000, {"invalid_arguments": "x" * 2_000}),
+        ({"n": float("nan")}, {"n": None}),
+    ],
+)
+def test_arguments_go_back_as_an_object(sent: Any, echoed: dict[str, Any]) -> None:
+    assert arguments_object(sent) == echoed
+
+
+def test_a_repeated_id_is_told_apart_and_its_result_follows_it() -> None:
+    first, second = Call("call_0", "bash", {}), Call("call_0", "bash", {})
+    messages: list[Message] = [User("go")]
+    for call in (first, second):
+        messages += [Assistant((call,), "tool_calls"), ToolResult("call_0", "bash", "out")]
+    wire = translate(ChatFold(), messages)
+    assert [m.get("tool_call_id") or m["tool_calls"][0]["id"] for m in wire[1:]] == [
+        "call_0",
+        "call_0",
+        "call_0_2",
+        "call_0_2",
+    ]
+
+
+# --- breakpoints ------------------------------------------------------------------------------------
+
+
+def test_each_request_marks_where_the_one_before_it_ended() -> None:
+    messages: list[Message] = [User("go")]
+    ends: list[tuple[int, int]] = []
+    for n in range(5):
+        marked = with_breakpoints(translate(AnthropicFold(), messages))
+        marks = [
+            (m, b)
+            for m, message in enumerate(marked)
+            for b, block in enumerate(message["content"])
+            if "cache_control" in block
+        ]
+        end = (len(marked) - 1, len(marked[-1]["content"]) - 1)
+        assert marks == [*ends[-1:], end]
+        ends.append(end)
+        calls = tuple(Call(f"c{n}_{k}", "bash", {}) for k in range(30))
+        messages += [Assistant(calls, "tool_calls"), *(ToolResult(c.id, "bash", "out") for c in calls)]
+
+
+# --- the checkers can refuse ------------------------------------------------------------------------
+
+CALLS = Assistant((Call("c1", "bash", {}), Call("c2", "bash", {})), "tool_calls")
+R1, R2 = ToolResult("c1", "bash", "one"), ToolResult("c2", "bash", "two")
+BROKEN: dict[str, tuple[Message, ...]] = {
+    "no result": (User("go"), CALLS),
+    "one result missing": (User("go"), CALLS, R1, User("continue")),
+    "results out of order": (User("go"), CALLS, R2, R1),
+    "a result twice": (User("go"), CALLS, R1, R2, R2),
+    "a result without its call": (User("go"), R1),
+    "a reminder before the results": (User("go"), CALLS, Note("plan?", "reminder"), R1, R2),
+    "a reminder between the results": (User("go"), CALLS, R1, Note("plan?", "reminder"), R2),
+    "the person before the results": (User("go"), CALLS, User("hm"), R1, R2),
+    "nothing at all": (),
+}
+
+
+@every_format
+@pytest.mark.parametrize("broken", BROKEN)
+def test_the_checker_refuses_a_broken_history(form: Format, broken: str) -> None:
+    if form.name == "strict" and broken.startswith("a reminder"):
+        pytest.skip("there a reminder becomes part of what is before it")
+    assert faults_of(form.rules, form.body(translate(form.fold(), BROKEN[broken]))) != []
+
+
+Spoil = Callable[[dict[str, Any]], Any]
+ANTHROPIC_SPOILS: dict[str, Spoil] = {
+    "blank text": lambda b: b["messages"][0]["content"].append({"type": "text", "text": " "}),
+    "empty content": lambda b: b["messages"][0].update(content=[]),
+    "the same role twice": lambda b: b["messages"].insert(0, {"role": "user", "content": "hi"}),
+    "reply first": lambda b: b["messages"].insert(0, {"role": "assistant", "content": "hi"}),
+    "unsigned thinking": lambda b: b["messages"][1]["content"][0].update(signature=""),
+    "thinking at the end": lambda b: b["messages"][1]["content"].append(b["messages"][1]["content"].pop(0)),
+    "input that is a string": lambda b: b["messages"][1]["content"][2].update(input="{}"),
+    "an id that is not legal": lambda b: b["messages"][1]["content"][2].update(id="a.b"),
+    "five breakpoints": lambda b: [
+        t.update(cache_control={"type": "ephemeral"}) for t in (*b["tools"], *b["messages"][2]["content"])
+    ],
+    "a lone surrogate": lambda b: b["messages"][0]["content"][0].update(text="\ud800"),
+    "a blank system text": lambda b: b.update(system=" "),
+    "a tool twice": lambda b: b["tools"].append(b["tools"][0]),
+}
+
+
+@pytest.mark.parametrize("spoil", ANTHROPIC_SPOILS)
+def test_the_anthropic_checker_refuses(spoil: str) -> None:
+    body: Any = copy.deepcopy(_anthropic_body(translate(AnthropicFold(), ROUND)))
+    assert faults_of(anthropic_faults, body) == []
+    ANTHROPIC_SPOILS[spoil](body)
+    assert faults_of(anthropic_faults, body) != []
+
+
+CHAT_SPOILS: dict[str, Spoil] = {
+    "blank content": lambda b: b["messages"][1].update(content=""),
+    "arguments that are no JSON": lambda b: b["messages"][2]["tool_calls"][0]["function"].update(
+        arguments="{"
+    ),
+    "arguments that are no object": lambda b: b["messages"][2]["tool_calls"][0]["function"].update(
+        arguments="[]"
+    ),
+    "a system message later": lambda b: b["messages"].append({"role": "system", "content": "x"}),
+    "an empty list of calls": lambda b: b["messages"][2].update(tool_calls=[]),
+}
+
+
+@pytest.mark.parametrize("spoil", CHAT_SPOILS)
+def test_the_chat_checker_refuses(spoil: str) -> None:
+    body: Any = copy.deepcopy(_chat_body(translate(ChatFold(), ROUND)))
+    assert faults_of(chat_faults, body) == []
+    CHAT_SPOILS[spoil](body)
+    assert faults_of(chat_faults, body) != []
+
+
+def test_the_strict_checker_refuses_a_user_after_a_tool() -> None:
+    assert faults_of(strict_chat_faults, _chat_body(translate(ChatFold(OPENAI), ROUND))) != []
