@@ -1,6 +1,7 @@
 """Figures of the shell guard over its corpus, beside a bare tree-sitter parse in the same run.
 
-`python bench/guard.py`. Ends with an error when a hard deny is missed or more than 2 % of harmless lines are not passed.
+`python bench/guard.py`. Ends with an error when a hard deny is missed, or when more than 2 % of the harmless
+lines do not pass.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ class CommandHooks:
         if any(one.ended is not None for one in said):
             return _told(said)
         going_on = [
-            Continue(Note(f"<notice>{one.block[:_MOST_CONTEXT]}</notice>", "stop_hook", "message"))
+            Continue(Note(f"<notice>{one.block}</notice>", "stop_hook", "message"))
             for one in said
             if one.block is not None
         ]
@@ -333,8 +333,7 @@ def _notes(said: Sequence[Said]) -> tuple[Note, ...]:
 
 
 def _note(text: str) -> Note:
-    cut = text if len(text) <= _MOST_CONTEXT else f"{text[:_MOST_CONTEXT]}…"
-    return Note(f"<notice>{cut}</notice>", "hook")
+    return Note(f"<notice>{text}</notice>", "hook")
 
 
 def _told(said: Sequence[Said]) -> tuple[Warned, ...]:
@@ -372,14 +371,14 @@ def read_answer(hook: HookCommand, ran: Ran) -> Said:
     if ran.timed_out:
         return Said(hook, failure=f"it took longer than {hook.timeout:g} s and was ended")
     if ran.code == 2:
-        return Said(hook, block=ran.stderr.strip() or f"the hook {hook.name} blocked it without a reason")
+        return Said(hook, block=_text(ran.stderr) or f"the hook {hook.name} blocked it without a reason")
     if ran.code != 0:
         last = ran.stderr.strip().splitlines()
         return Said(hook, failure=f"exit code {ran.code}" + (f": {last[-1][:200]}" if last else ""))
     text = ran.stdout.strip()
     if not text.startswith("{"):
         speaks = hook.event in ("UserPromptSubmit", "SessionStart")
-        return Said(hook, context=text if speaks else "")
+        return Said(hook, context=_text(text) if speaks else "")
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -421,7 +420,9 @@ def _read_json(hook: HookCommand, found: dict[str, Any]) -> Said:
 
 
 def _text(value: Any) -> str:
-    return value.strip() if isinstance(value, str) else ""
+    """Text of a hook for the model or a person, cut where it would fill a context or a screen."""
+    text = value.strip() if isinstance(value, str) else ""
+    return text if len(text) <= _MOST_CONTEXT else f"{text[:_MOST_CONTEXT]}…"
 
 
 # --- matching ---------------------------------------------------------------------------------------

@@ -96,6 +96,8 @@ def load_settings(root: Path, where: Places, *, trusted: bool) -> FileSettings:
     """
     found = user_settings(where)
     for name, kind in _PROJECT_FILES:
+        if os.path.realpath(root / name) == os.path.realpath(where.claude / "settings.json"):
+            continue  # at work in the home directory: the person's own file, read already
         found += _untrusted(read_settings(root / name, kind, "project"), name, trusted)
     return _cautious(found) if found.broken else found
 

@@ -108,6 +108,18 @@ def test_spans_count_characters_and_not_bytes() -> None:
     assert line[slice(*verdict.span)] == "rm -rf /"
 
 
+@pytest.mark.parametrize(
+    "line", ["{\U000f2c9a", "{1\U0010ffff", "<<\U0001f600\nx\n\U0001f600", "$\u00e9", "echo {é..ü}"]
+)
+def test_characters_beyond_the_tables_of_the_parser_never_reach_it(line: str) -> None:
+    assert FAULT not in judge(line, cwd=CWD, home=HOME).reason
+
+
+def test_a_name_ends_where_a_character_begins_that_is_not_ascii() -> None:
+    assert decision("X=/; rm -rf $X/etcé") == "ask"
+    assert decision("X=/etc/; rm -rf $Xé/..") == "deny"
+
+
 def test_a_finding_in_nested_text_points_at_the_command_that_runs_it() -> None:
     line = "ls; bash -c 'true; rm -rf /'"
     verdict = judge(line, cwd=CWD, home=HOME)

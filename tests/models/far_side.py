@@ -96,9 +96,11 @@ class Server:
             case Hang(text=text):
                 for piece in self._speech.begin(text):
                     yield piece
-                while not await request.is_disconnected():
-                    await asyncio.sleep(0.01)
-                self.aborted += 1
+                try:
+                    while not await request.is_disconnected():
+                        await asyncio.sleep(0.01)
+                finally:  # reached by being cancelled, too
+                    self.aborted += 1
 
 
 @contextmanager
@@ -126,6 +128,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _event(name: str, **data: Any) -> bytes:
     return f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n".encode()
+
+
+def _bearer(request: Request) -> str:
+    return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 # --- Anthropic --------------------------------------------------------------------------------------
@@ -206,7 +212,7 @@ ANTHROPIC = Speech(
     speak=_anthropic_speak,
     begin=_anthropic_begin,
     error=lambda refusal: {"type": "error", "error": {"type": refusal.kind, "message": refusal.message}},
-    key=lambda request: request.headers.get("x-api-key", ""),
+    key=_bearer,
 )
 
 
@@ -266,10 +272,6 @@ def _chat_speak(reply: Assistant) -> Iterator[bytes]:
     }
     yield _chunk([], usage=counts)
     yield b"data: [DONE]\n\n"
-
-
-def _bearer(request: Request) -> str:
-    return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _openai_error(refusal: Refuse) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def job(root: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("ONPLAN_HOME", str(tmp_path / "data"))
     monkeypatch.chdir(root)
-    command = "cat ~/.netrc || echo no secret; grep -c : /proc/net/dev"
+    command = "cat ~/.netrc 2>/dev/null || echo no secret; readlink /proc/self/ns/net"
     script = tmp_path / "script.json"
     script.write_text(json.dumps([{"calls": [{"name": "bash", "arguments": {"command": command}}]}, "done"]))
     return ["-p", "go", "--auto", "--model", f"script:{script}", "--output-format", "stream-json"]
@@ -34,15 +35,12 @@ def answer(result: Result) -> list[str]:
     return content.splitlines()
 
 
-def interfaces() -> str:
-    return str(Path("/proc/net/dev").read_text().count(":"))
-
-
 def test_the_network_is_closed_and_one_more_flag_opens_it(works: None, job: list[str]):
-    closed = answer(onplan(*job, "--sandbox"))
-    assert closed[1:] == ["no secret", "1", "exit code: 0"]
-    opened = answer(onplan(*job, "--sandbox", "--sandbox-network"))
-    assert opened[1:] == ["no secret", interfaces(), "exit code: 0"]
+    ours = os.readlink("/proc/self/ns/net")
+    secret, network, code = answer(onplan(*job, "--sandbox"))
+    assert (secret, network == ours, code) == ("no secret", False, "exit code: 0")
+    secret, network, code = answer(onplan(*job, "--sandbox", "--sandbox-network"))
+    assert (secret, network, code) == ("no secret", ours, "exit code: 0")
 
 
 def test_settings_turn_it_on(works: None, job: list[str], tmp_path: Path):

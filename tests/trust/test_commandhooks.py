@@ -346,6 +346,12 @@ async def test_endless_input_and_output_do_no_harm(root: Path, tmp_path: Path) -
     assert at.warnings == []
 
 
+async def test_a_reason_without_end_is_cut(root: Path, tmp_path: Path) -> None:
+    command = shell_script(tmp_path / "h", "head -c 300000 /dev/zero | tr '\\0' x >&2", "exit 2")
+    at = await one_call(root, hook("PreToolUse", command))
+    assert len(at.results[0].content) < 11_000
+
+
 # --- the other events -------------------------------------------------------------------------------
 
 

@@ -312,6 +312,14 @@ def test_hosts_for_the_web_are_names_and_a_repository_needs_trust_to_bring_them(
     assert trusted.web_allow_hosts == ("docs.local", "127.0.0.1")
 
 
+def test_at_work_in_the_home_directory_ones_own_file_is_read_once(tmp_path: Path) -> None:
+    where = Places(tmp_path / "config", tmp_path / ".claude")
+    where.claude.mkdir()
+    (where.claude / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls)"]}}')
+    found = load_settings(tmp_path, where, trusted=False)
+    assert ([rule.told for rule in found.rules], found.notes) == (["allow bash(ls) (user)"], ())
+
+
 def test_the_persons_files_are_where_the_environment_says(tmp_path: Path) -> None:
     told = places({"ONPLAN_HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / "c")})
     assert told == Places(tmp_path, tmp_path / "c")

@@ -244,9 +244,10 @@ def compare(old: Plan, new: Plan) -> Diff:
     gone = [todo for i, todo in enumerate(old) if i not in matches]
     kept = set(matches.values())
     fresh = [todo for j, todo in enumerate(new) if j not in kept]
+    steps = [(before, after) for before, after in pairs if before.status != after.status]
 
     def moved(test: Callable[[Todo, Todo], bool]) -> tuple[str, ...]:
-        return tuple(after.content for before, after in pairs if test(before, after))
+        return tuple(after.content for before, after in steps if test(before, after))
 
     return Diff(
         added=tuple(todo.content for todo in fresh),

@@ -204,7 +204,9 @@ def _written(state: State, change: Written) -> State:
     turn = with_changes(
         state.turn, same=1, refused=0, refused_key="", planned=True, round_called=True, round_wrote=True
     )
-    named = tuple(dict.fromkeys((*state.named, *map(key, diff.dropped))))[-_NAMED:]
+    named = state.named
+    if diff.dropped:
+        named = tuple(dict.fromkeys((*named, *map(key, diff.dropped))))[-_NAMED:]
     return with_changes(
         state,
         ledger=ledger,

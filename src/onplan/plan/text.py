@@ -60,12 +60,16 @@ def clean(text: str) -> str:
     Blanks are all white space, the byte order mark and zero-width characters. A surrogate pair becomes
     the character that it means, a lone surrogate U+FFFD. `clean(text) == ""` just when `is_blank(text)`.
     """
+    if _is_plain(text) and text and text[0] != " " != text[-1]:
+        return text
     mended = _mend(text).strip(_OUTER)
     return "" if is_blank(mended) else mended
 
 
 def is_blank(text: str) -> bool:
     """Whether `text` holds nothing to see: only blanks, escapes, controls and zero-width characters."""
+    if _is_plain(text):
+        return not text.strip()
     return _seen(_escape.sub("", text)) is None
 
 

@@ -198,7 +198,7 @@ class SqliteStore:
             return [body for (body,) in found]
 
         # Asked every round and nearly always empty: looking costs no lock and no commit.
-        return self._write(work) if self._read(lambda db: _has_requests(db, session)) else []
+        return self._write(work) if self._run(lambda db: _has_requests(db, session)) else []
 
     async def close(self) -> None:
         """Let go of the file. The last one to do so leaves no write-ahead log behind."""
