@@ -125,7 +125,8 @@ def peak(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(agent_run(Path(folder) / "log.sqlite3", rounds))
     # not ru_maxrss: a child begins with its parent's
-    print(next(line.split()[1] for line in Path("/proc/self/status").open() if line.startswith("VmHWM")))
+    status = Path("/proc/self/status").read_text()
+    print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ Repaired is what loses nothing (and it is said in one line); refused is whatever
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import warnings
@@ -180,6 +179,8 @@ def parse_string(text: str, dialect: Dialect) -> object | Fault:
 def _parse_literal(text: str) -> object:
     if len(text) > _MAX_LITERAL:
         return None
+    import ast  # rarely needed, and not light
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in the model's text is not our warning

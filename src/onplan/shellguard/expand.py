@@ -227,6 +227,7 @@ class Expander:
     def _expansion(self, node: Node, *, quoted: bool, depth: int) -> list[str]:
         inner = self.source.of(node).strip()[2:-1]
         if found := _SIMPLE.fullmatch(inner):
+            self._visit(node, depth)
             return self._element(found.group(1), found.group(2), quoted=quoted)
         if found := _DEFAULT.match(inner):
             return self._default(node, found.group(1), found.group(2), quoted=quoted, depth=depth)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from onplan.shellguard.find import roots_of
-from onplan.shellguard.marks import FILE, SOME, STREAM, UNKNOWN, is_known, shown
+from onplan.shellguard.marks import FILE, SOME, STAR, STREAM, UNKNOWN, is_known, shown
 from onplan.shellguard.options import options
 from onplan.shellguard.verdict import Place
 
@@ -136,7 +136,7 @@ def _ls(args: Sequence[str], place: Place) -> str:
     if found.has("l", "o", "g", "n", "s", "i"):
         return UNKNOWN
     if not found.operands:
-        return SOME
+        return STAR
     return "\n".join(found.operands if found.has("d") else [*found.operands, SOME])
 
 
