@@ -46,9 +46,7 @@ $(VENV)/.dev: $(VENV)/.run
 demo: $(VENV)/.run
 	@rm -rf $(RUN) && mkdir -p $(RUN) && cp -R examples/project $(RUN)/project
 	@ONPLAN_HOME=$(RUN)/home $(BIN)/onplan demo $(RUN)/project --auto
-	@echo
-	@echo "See the run again:  ONPLAN_HOME=$(RUN)/home $(BIN)/onplan show latest"
-	@echo "On your own code:   $(BIN)/onplan demo PATH"
+	@echo "On your own code:  $(BIN)/onplan demo PATH"
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from onplan.errors import ConfigError, PlanError
+from onplan.models.names import DEFAULT_COST_CAP, bare_name, default_name
 from onplan.parts import Limits
 from onplan.plan.settings import Settings, settings
 
@@ -41,6 +43,8 @@ class Flags(Protocol):
     @property
     def max_tokens(self) -> int | None: ...
     @property
+    def max_cost(self) -> float | None: ...
+    @property
     def resume(self) -> str: ...
     @property
     def cwd(self) -> str: ...
@@ -50,7 +54,8 @@ class Flags(Protocol):
 class Config:
     """How a run is set up. `cwd` is `None` where a resumed session's own directory counts. `sandbox`: the
     person asked for it on the command line; a settings file may too. `sandbox_network`: commands in it may
-    use the network, which only the command line can say."""
+    use the network, which only the command line can say. `named`: the person named the model; else it is a
+    provider's default, or the demo. `max_cost`: dollars of a turn."""
 
     home: Path
     model: str
@@ -61,16 +66,21 @@ class Config:
     limits: Limits
     resume: str
     cwd: Path | None
+    max_cost: float | None = None
+    named: bool = True
 
 
 def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Config:
-    """Flags first, then `MODEL_ID` and `ONPLAN_HOME`. Raises `ConfigError`.
+    """Flags first, then `MODEL_ID` and `ONPLAN_HOME`; without a model the default of the provider that there
+    is a key for, with a cap on its cost. Raises `ConfigError`.
 
     No `.env` is read here. Of one in the working directory `MODEL_ID` alone may count before
     `onplan.trust.Trust.covers` has said that the person trusts it: anything else could redirect a key.
     """
     env = os.environ if environ is None else environ
-    model = flags.model or env.get("MODEL_ID", "").strip() or DEMO
+    named = flags.model or env.get("MODEL_ID", "").strip()
+    model = named or default_name(env) or DEMO
+    capped = DEFAULT_COST_CAP if not named and model != DEMO else None
     limits = Limits(
         rounds=flags.max_rounds if flags.max_rounds is not None else Limits().rounds,
         tokens=flags.max_tokens,
@@ -85,6 +95,8 @@ def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Confi
         limits=limits,
         resume=flags.resume,
         cwd=_directory(flags),
+        max_cost=flags.max_cost if flags.max_cost is not None else capped,
+        named=bool(named),
     )
 
 
@@ -105,7 +117,7 @@ def trained_on(model: str) -> str:
     """The dialect that a model's family was trained on, as far as its name tells; else our own."""
     if model.startswith("script:"):
         return "write_todos"
-    name = model.rpartition("/")[2].rpartition(":")[2].casefold()
+    name = bare_name(model).rpartition("/")[2].rpartition(":")[2].casefold()
     if "claude" in name:
         return "TodoWrite"
     if name.startswith(("gpt", "codex", "o1", "o3", "o4")):
@@ -134,7 +146,10 @@ def here() -> Path:
 
 
 def open_model(name: str) -> Model:
-    """The model that a name stands for: `demo`, or `script:FILE`. Raises `ConfigError` for any other."""
+    """The model that a name stands for: `demo`, `script:FILE`, or a real one (`onplan.models.names`).
+
+    Raises `ConfigError`: an unknown name, a script that cannot be used, no key where one is needed.
+    """
     kind, _, rest = name.partition(":")
     if name == DEMO:
         from onplan.demo import demo_model
@@ -146,10 +161,9 @@ def open_model(name: str) -> Model:
         if not rest:
             raise ConfigError("script: needs a file: --model script:FILE")
         return load_script(Path(rest).expanduser())
-    raise ConfigError(
-        f"the model {name[:80]!r} cannot be used: real models are not installed in this version; "
-        "use --model demo, or --model script:FILE"
-    )
+    from onplan.models import open_model as open_real
+
+    return open_real(name, os.environ)
 
 
 # --- the store --------------------------------------------------------------------------------------
@@ -164,6 +178,12 @@ def data_dir(environ: Mapping[str, str] | None = None) -> Path:
     from platformdirs import user_data_dir
 
     return Path(user_data_dir("onplan", appauthor=False))
+
+
+def command_line(words: str, environ: Mapping[str, str] | None = None) -> str:
+    """`onplan WORDS` as the person has to type it to reach the same sessions."""
+    home = (os.environ if environ is None else environ).get("ONPLAN_HOME", "")
+    return f"ONPLAN_HOME={shlex.quote(home)} onplan {words}" if home else f"onplan {words}"
 
 
 def open_store(home: Path | None = None) -> SqliteStore:

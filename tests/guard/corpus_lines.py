@@ -1576,9 +1576,19 @@ ps aux | awk '/node/ {print $2}' | xargs kill -9
 
 # Lines that need more than one line.
 MORE: list[tuple[str, str]] = [
+    ("deny", "A=1 cd / && rm -rf *"),
+    ("deny", "X=/; X=build true; rm -rf $X"),
+    ("pass", "X=build; X=/ true; rm -rf $X"),
+    ("deny", "A=1 eval 'cd /'; rm -rf *"),
+    ("pass", "ls | grep '[.]log$' | xargs rm -f"),
+    ("pass", "ls *.log | head -5 | xargs rm -f"),
+    ("ask", "ls | head -5 | xargs rm -rf"),
+    ("deny", "ls -d ~/* | xargs rm -rf"),
+    ("deny", "tar cf /dev/sda x"),
+    ("pass", "tar xf /dev/sda"),
     (
         "pass",
-        'python3 -c \'import os, shutil\nfor d in ("build", "dist"):\n    shutil.rmtree(d, ignore_errors=True)\'',
+        'python3 -c \'import shutil\nfor d in ("build", "dist"):\n    shutil.rmtree(d, True)\'',
     ),
     ("deny", "ls\n\\rm -rf /"),
     ("deny", "ls > f\n  \\rm -rf /"),

@@ -80,8 +80,11 @@ async def running(
             settings=said.settings,
             sandbox=said.sandbox or False,
             limits=config.limits,
+            hooks=_cost_cap(config),
             resume=log.info.id if log else "",
         )
+        if not config.named and config.model != DEMO:
+            notices.say(_told_default(config))
         for warning in store.warnings:
             notices.say(Span(f"onplan: {warning}", "yellow"))
         try:
@@ -92,6 +95,21 @@ async def running(
                 await store.delete(agent.session_id)
     finally:
         await store.close()
+        if not isinstance(model, ScriptedModel):
+            await close_model(model)
+
+
+def _cost_cap(config: Config) -> Hooks:
+    if config.max_cost is None:
+        return Hooks()
+    from onplan.models.prices import cost_cap, load_prices
+
+    return Hooks(after_round=(cost_cap(config.max_cost, load_prices()),))
+
+
+def _told_default(config: Config) -> str:
+    cap = "" if config.max_cost is None else f", at most ${config.max_cost:.2f} a turn (--max-cost)"
+    return f"No model was named: {config.model} answers, by the key that is set{cap}; --model names another."
 
 
 def _root(config: Config, log: SessionLog | None) -> Path:

@@ -131,7 +131,9 @@ def _close(screen: Screen, agent: Agent, watched: _Counts) -> None:
         "The model was scripted. A real one will be named by --model or MODEL_ID; this version has none. "
         "Everything else is what a real model works with."
     )
-    screen.say(Span(f"See the run again: onplan show {agent.session_id}", "dim"))
+    from onplan.config import command_line
+
+    screen.say(Span(f"See the run again: {command_line(f'show {agent.session_id}')}", "dim"))
 
 
 def _text(path: Path) -> str:

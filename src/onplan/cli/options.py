@@ -31,6 +31,7 @@ class RunFlags:
     plan: str = ""
     max_rounds: int | None = None
     max_tokens: int | None = None
+    max_cost: float | None = None
     resume: str = ""
     cwd: str = ""
     colour: bool = True
@@ -51,7 +52,7 @@ _RUN_OPTIONS: Mapping[str, Decorator] = {
         default="text",
         help="What -p prints: the final text; one object; or a line for each event.",
     ),
-    "model": click.option("--model", metavar="NAME", help="`demo` (the default), or `script:FILE`."),
+    "model": click.option("--model", metavar="NAME", help="`anthropic:NAME`, `openai:NAME`, `openai:NAME@URL`, `demo`, or `script:FILE`."),
     "auto": click.option("--auto", is_flag=True, help="Let every tool call run without asking."),
     "sandbox": click.option(
         "--sandbox", is_flag=True, help="Run commands where they can write here only, without a network."
@@ -77,6 +78,12 @@ _RUN_OPTIONS: Mapping[str, Decorator] = {
     ),
     "max_tokens": click.option(
         "--max-tokens", type=click.IntRange(min=1), metavar="N", help="End a turn after N tokens."
+    ),
+    "max_cost": click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="USD",
+        help="End a turn that has cost as many dollars, for models whose price is known.",
     ),
     "resume": click.option("--resume", metavar="ID", help="Go on with a session: id, prefix or `latest`."),
     "cwd": click.option("--cwd", metavar="DIR", help="Work in DIR; a resumed session knows its own."),

@@ -16,7 +16,7 @@ from onplan.cli.terminal import Interrupted, Terminal
 from onplan.cli.view.activity import Activity
 from onplan.cli.view.plan import plan_lines
 from onplan.cli.view.screen import Screen, Span, screen_on
-from onplan.config import DEMO, Config
+from onplan.config import DEMO, Config, command_line
 from onplan.demo import DEMO_TASK
 from onplan.errors import OnplanError
 from onplan.messages import User
@@ -89,7 +89,8 @@ class _Repl:
                 break
             await self._do(run, line.strip())
         if any(isinstance(message, User) for message in run.agent.messages):
-            screen.say(Span(f"Go on later: onplan resume {run.agent.session_id}", "dim"))
+            again = command_line(f"resume {run.agent.session_id}")
+            screen.say(Span(f"Go on later: {again}", "dim"))
         return self._interruption.code or 0
 
     def _leaves(self) -> bool:

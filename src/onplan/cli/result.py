@@ -57,7 +57,7 @@ def _told(result: Result) -> str:
         case "interrupted":
             return f"interrupted; everything until then is saved; go on: {again}"
         case "rounds" | "tokens" | "cost":
-            option = "--max-rounds" if result.reason == "rounds" else "--max-tokens"
+            option = f"--max-{result.reason}"
             return f"the cap on {result.reason} was reached ({option}); go on: {again}"
         case "plan_loop":
             return f"ended: the model sent the same plan over and over; go on: {again}"

@@ -152,12 +152,11 @@ def _listing(args: Sequence[str], place: Place) -> str:
 
 
 def _grep(args: Sequence[str], place: Place) -> str:
-    lists = options(args).has("l", "L", "files-with-matches", "files-without-match")
-    if lists:
+    """Files that hold something, or those of the names that it reads."""
+    if options(args).has("l", "L", "files-with-matches", "files-without-match"):
         return _listing(args, place)
-    return (
-        place.stdin if place.stdin is not None and SOME in place.stdin and is_known(place.stdin) else UNKNOWN
-    )
+    names = (place.stdin or "").replace(STAR, SOME)
+    return names if SOME in names and is_known(names) else UNKNOWN
 
 
 def _rg(args: Sequence[str], place: Place) -> str:

@@ -534,9 +534,9 @@ def _tar(args: tuple[str, ...], place: Place) -> list[Outcome]:
         if flag == "--checkpoint-action" and text.startswith("exec="):
             outcomes.append(Code(text[5:]))
     bundled = args[1:2] if args and "-" not in args[0] and "f" in args[0] else ()
-    for archive in (found.value("f", "file") or "", *bundled):
-        if disk(archive, place) and not found.has("x", "t", "extract", "list"):
-            outcomes.append(_destroys_disk("tar", archive))
+    archives = (found.value("f", "file") or "", *bundled)
+    if not found.has("x", "t", "extract", "list") and not (bundled and re.search("[xt]", args[0])):
+        outcomes.extend(_destroys_disk("tar", archive) for archive in archives if disk(archive, place))
     directory = found.value("C", "directory")
     extracts = found.has("x", "extract", "get") or (args[:1] and "x" in args[0] and "-" not in args[0])
     if directory and extracts:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 Value = tuple[str, ...]
 """A variable's value: one text, or the elements of an array."""
 MAX_ALTERNATIVES = 16
-MAX_TEXT = 50_000
+MAX_TEXT = 20_000
 
 _NAMES = frozenset(
     [
@@ -139,6 +139,14 @@ class Shell:
         if name == "PWD":
             return
         self.variables[name] = kept
+
+    def restore(self, before: dict[str, tuple[Value, ...]], names: Iterable[str]) -> None:
+        """Give `names` the values that they have in `before`: an assignment was for one command only."""
+        for name in names:
+            if name in before:
+                self.variables[name] = before[name]
+            else:
+                self.variables.pop(name, None)
 
     def go(self, targets: Iterable[str]) -> None:
         """Change directory to any of `targets`, each relative to where the shell may be."""

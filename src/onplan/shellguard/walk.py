@@ -478,18 +478,15 @@ class Walker:
         inner = replace(inner, extra=())
         expander = self._expander(shell, context)
         options = [expander.word(group) for group in grouped]
-        span = context.source.span(node)
-        if assignments:
-            before = shell
-            shell = shell.fork()
-            for child in assignments:
-                self._assign(child, shell if parts else before, context)
-        output = [
-            self._simple(chosen, shell, inner, span, context.source.of(node))
-            for chosen in self._choices(options)
-        ]
-        printed = output[0] if len(set(output)) == 1 else UNKNOWN
-        return self._after_heredoc(after, printed, shell, context) if after else printed
+        before = dict(shell.variables) if assignments else {}
+        for child in assignments:
+            self._assign(child, shell, context)
+        span, raw = context.source.span(node), context.source.of(node)
+        outputs = [self._simple(chosen, shell, inner, span, raw) for chosen in self._choices(options)]
+        if assignments and parts:
+            shell.restore(before, [_assigned_name(child, context.source) for child in assignments])
+        output = outputs[0] if len(set(outputs)) == 1 else UNKNOWN
+        return self._after_heredoc(after, output, shell, context) if after else output
 
     def _choices(self, options: Sequence[list[tuple[str, ...]]]) -> Iterator[tuple[str, ...]]:
         """Each list of words that a command may have; not every one if there are too many."""
@@ -704,6 +701,11 @@ def _parts(node: Node) -> tuple[list[Node], list[Node], list[Node]]:
         elif child.type != "comment":
             parts.append(child)
     return parts, redirects, assignments
+
+
+def _assigned_name(node: Node, source: Source) -> str:
+    name = node.child_by_field_name("name")
+    return source.of(name).partition("[")[0] if name else ""
 
 
 def _opened(target: str) -> str:
