@@ -215,6 +215,8 @@ async def consult_one(
     name = getattr(hook, "__qualname__", type(hook).__name__)
     try:
         answer = hook(*args)
+        if answer is None:
+            return ()
         answer = await answer if inspect.isawaitable(answer) else answer
     except asyncio.CancelledError:
         if is_cancelled():

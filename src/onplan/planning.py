@@ -66,8 +66,7 @@ class PlanFold:
                 self._evolve(TurnBegan())
                 self._in_turn = True
             case Assistant():
-                self._evolve(Asked())
-                self._grow(record)
+                self._evolve(Asked(1, record.usage.output or estimate_tokens(model_text(record))))
                 self._outstanding = {call.id for call in record.calls}
             case ToolResult():
                 self._result(record)
@@ -116,8 +115,7 @@ class PlanFold:
                 pass
 
     def _grow(self, message: Message) -> None:
-        tokens = message.usage.output if isinstance(message, Assistant) else 0
-        self._evolve(Grew(1, tokens or estimate_tokens(model_text(message))))
+        self._evolve(Grew(1, estimate_tokens(model_text(message))))
 
     def _resettle(self, stored: Mapping[str, Any]) -> None:
         """The log's settings count; a dialect of the host's own making is kept, the log has only its name."""

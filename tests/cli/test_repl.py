@@ -33,8 +33,8 @@ def test_without_a_model_the_demo_model_answers_and_says_so(work: Path, person: 
     someone = person()
     shown = someone.sees(PROMPT)
     assert (
-        'The scripted demo model answers (ask it: "Write a README for this project."); '
-        "a real one will be named by --model or MODEL_ID."
+        'The scripted demo model answers (ask it: "Write a README for this project."). '
+        "No model is set. Set ANTHROPIC_API_KEY or OPENAI_API_KEY"
     ) in " ".join(shown.split())
     someone.types("/quit\n")
     assert someone.leaves() == 0
@@ -305,7 +305,7 @@ def test_a_session_that_is_open_elsewhere_is_refused_and_its_plan_changed_throug
     someone.sees(PROMPT)
     someone.types("go\n")
     someone.sees(PROMPT)
-    refused = onplan("resume", "latest", "-p", "x")
+    refused = onplan("resume", "latest", "-p", "x", "--model", "demo")
     assert refused.exit_code == 1
     assert "is open in another process" in refused.stderr
     left = onplan("plan", "undo")

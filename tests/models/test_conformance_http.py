@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from onplan.models.connection import Retry
 from onplan.models.openai import OpenAIModel
 from onplan.models.scripted import Cut, Reply, ScriptedModel
 from onplan.models.wire_chat import OPENAI
-from onplan.protocols import Request
+from onplan.protocols import Delta, Request
 from onplan.testing.models import CHECKS, Answer, Check, CutOff
 
 SPEECHES: dict[str, Speech] = {
@@ -99,7 +99,7 @@ async def test_every_check_can_fail(check: Check) -> None:
     class Wrong:
         name = "wrong"
 
-        async def stream(self, request: Request) -> Any:
+        async def stream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
             yield Assistant((Text("wrong"), Call("x", "y", 7)), "paused")
 
     far = OwnFarSide()
@@ -115,7 +115,7 @@ async def test_every_check_can_fail(check: Check) -> None:
 async def test_a_refused_key_names_the_variable_to_set(servers: dict[str, Server], kind: str) -> None:
     servers[kind].forget()
     model = model_for(kind, servers[kind], key="wrong")
-    with pytest.raises(ModelError, match="refused the key: set (ANTHROPIC|OPENAI)_API_KEY to a valid one"):
+    with pytest.raises(ModelError, match=r"refused the key: set (ANTHROPIC|OPENAI)_API_KEY to a valid one"):
         await _drain(model)
     await model.aclose()
 

@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "home"
     monkeypatch.setenv("ONPLAN_HOME", str(path))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
-    for name in ("MODEL_ID", "COLUMNS", "ONPLAN_SHOW_SECRETS"):
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MODEL_ID", "COLUMNS", "ONPLAN_SHOW_SECRETS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_COLOR", "1")
     path.mkdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onplan.agent import Agent
@@ -14,10 +14,13 @@ from onplan.cli.logs import SessionLog, load_from
 from onplan.cli.terminal import Terminal
 from onplan.cli.view.screen import Screen, Span
 from onplan.coding import coding_agent, quiet_tools
-from onplan.config import Config, here, open_model, open_store
+from onplan.config import DEMO, Config, here, open_model, open_store
 from onplan.errors import ConfigError
+from onplan.hooks import Hooks
 from onplan.messages import User
+from onplan.models.names import CHOICE, parse_name
 from onplan.permissions import Permissions
+from onplan.protocols import Model
 from onplan.stores.sqlite import SqliteStore
 
 
@@ -46,16 +49,21 @@ async def running(
     *,
     allow_quiet: bool = False,
     ask_for_trust: bool = False,
+    needs_model: bool = False,
 ) -> AsyncIterator[Running]:
     """An agent that asks at `terminal`, closed at the end; a session in which nothing was said is removed.
 
     `allow_quiet`: the tools that only read or plan are allowed from the start. `ask_for_trust`: a directory
-    that brings settings is asked about.
+    that brings settings is asked about. `needs_model`: without one that was named the demo does not stand in.
     """
-    model = open_model(config.model)
     store = open_store(config.home)
+    model: Model | None = None
     try:
         log = await load_from(store, config.resume) if config.resume else None
+        config = _with_model(config, log)
+        if needs_model and not config.named and config.model == DEMO:
+            raise ConfigError(CHOICE)
+        model = open_model(config.model)
         root = _root(config, log)
         # A resumed session keeps its own way of planning, and so the names of its plan tools.
         planning = log.plan_state().settings if log else config.planning
@@ -80,7 +88,7 @@ async def running(
             settings=said.settings,
             sandbox=said.sandbox or False,
             limits=config.limits,
-            hooks=_cost_cap(config),
+            hooks=_cost_cap(config, notices),
             resume=log.info.id if log else "",
         )
         if not config.named and config.model != DEMO:
@@ -95,16 +103,36 @@ async def running(
                 await store.delete(agent.session_id)
     finally:
         await store.close()
-        if not isinstance(model, ScriptedModel):
-            await close_model(model)
+        await _disconnect(model)
 
 
-def _cost_cap(config: Config) -> Hooks:
+def _with_model(config: Config, log: SessionLog | None) -> Config:
+    """A session goes on with the model it began with, unless another is named."""
+    if config.named or log is None or log.started is None:
+        return config
+    try:
+        return replace(config, model=str(parse_name(log.started.model)), named=True)
+    except ConfigError:
+        return config
+
+
+async def _disconnect(model: Model | None) -> None:
+    """Close the connections of a model that has any."""
+    close = getattr(model, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _cost_cap(config: Config, notices: Screen) -> Hooks:
     if config.max_cost is None:
         return Hooks()
     from onplan.models.prices import cost_cap, load_prices
 
-    return Hooks(after_round=(cost_cap(config.max_cost, load_prices()),))
+    prices = load_prices()
+    if prices.of_model(config.model) is None:
+        told = f"onplan: the price of {config.model} is not known, so --max-cost cannot end a turn"
+        notices.say(Span(told, "yellow"))
+    return Hooks(after_round=(cost_cap(config.max_cost, prices),))
 
 
 def _told_default(config: Config) -> str:

@@ -40,7 +40,7 @@ async def _run(prompt: str, config: Config, output_format: OutputFormat, colour:
         interruption.cancel_turn()
 
     with signals(interruption, interrupt):
-        async with running(config, person_at(notices), notices) as run:
+        async with running(config, person_at(notices), notices, needs_model=True) as run:
             interruption.watch(run.agent)
             out.masked = out.masked and run.access.masked
             if output_format == "stream-json":

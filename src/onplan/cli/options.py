@@ -52,7 +52,11 @@ _RUN_OPTIONS: Mapping[str, Decorator] = {
         default="text",
         help="What -p prints: the final text; one object; or a line for each event.",
     ),
-    "model": click.option("--model", metavar="NAME", help="`anthropic:NAME`, `openai:NAME`, `openai:NAME@URL`, `demo`, or `script:FILE`."),
+    "model": click.option(
+        "--model",
+        metavar="NAME",
+        help="`anthropic:NAME`, `openai:NAME`, `openai:NAME@URL`, `demo`, or `script:FILE`.",
+    ),
     "auto": click.option("--auto", is_flag=True, help="Let every tool call run without asking."),
     "sandbox": click.option(
         "--sandbox", is_flag=True, help="Run commands where they can write here only, without a network."

@@ -20,6 +20,7 @@ from onplan.config import DEMO, Config, command_line
 from onplan.demo import DEMO_TASK
 from onplan.errors import OnplanError
 from onplan.messages import User
+from onplan.models.names import CHOICE
 
 PROMPT = "onplan> "
 _TWICE = 2.0
@@ -136,10 +137,9 @@ def _greet(screen: Screen, run: Running) -> None:
     root = str(run.root)
     screen.say(Span(f"onplan {__version__}", "bold"), f"  {run.agent.model.name} in {root}")
     if run.config.model == DEMO:
-        screen.say(
-            f'The scripted demo model answers (ask it: "{DEMO_TASK}"); '
-            "a real one will be named by --model or MODEL_ID."
-        )
+        screen.say(f'The scripted demo model answers (ask it: "{DEMO_TASK}").')
+        if not run.config.named:
+            screen.say(f"{CHOICE[0].upper()}{CHOICE[1:]}.")
     screen.say(Span("/help lists the commands, Ctrl-D leaves", "dim"))
     if run.agent.plan.todos:
         screen.lines(plan_lines(run.agent.plan, run.agent.plan_state.ledger.revision))

@@ -23,9 +23,16 @@ def open_model(name: str, environ: Mapping[str, str]) -> AnthropicModel | OpenAI
     from onplan.models.names import parse_name
 
     parsed = parse_name(name)
-    if importlib.util.find_spec(parsed.provider) is None:
+    if not _is_installed(parsed.provider):
         raise ConfigError(f"{parsed} needs the package {parsed.provider}: pip install {parsed.provider}")
     return _anthropic(parsed, environ) if parsed.provider == "anthropic" else _openai(parsed, environ)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ValueError:  # a module that was put in its place
+        return False
 
 
 def _anthropic(parsed: ModelName, environ: Mapping[str, str]) -> AnthropicModel:

@@ -27,9 +27,9 @@ DEFAULT_COST_CAP = 5.0
 """Dollars of a turn with a model that nobody chose by name."""
 
 CHOICE = (
-    "no model is set. Choose one: `export ANTHROPIC_API_KEY=…` or `export OPENAI_API_KEY=…` uses a provider's "
-    "default; `--model openai:NAME@http://127.0.0.1:8080/v1` a local server; `onplan demo` needs neither key "
-    "nor network"
+    "no model is set. Set ANTHROPIC_API_KEY or OPENAI_API_KEY for that provider's default model, name a "
+    "local server with --model openai:NAME@http://127.0.0.1:8080/v1, or try onplan demo, which needs neither "
+    "key nor network"
 )
 """For a person who has set nothing."""
 

@@ -1,4 +1,4 @@
-"""What replies cost, by a table with its date; a model that is not in it has no price, and no guess is made."""
+"""What replies cost, by a table with its date; a model that is not in it has no price: nothing is guessed."""
 
 from __future__ import annotations
 

@@ -84,7 +84,10 @@ class Grew:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request went to the model."""
+    """A request went to the model; its answer made the conversation longer."""
+
+    messages: int = 0
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

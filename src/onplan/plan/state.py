@@ -161,9 +161,9 @@ def evolve(state: State, change: Change) -> State:
             return with_changes(state, turn=TurnState(), rounds=0 if fresh_count else state.rounds)
         case Grew(messages=messages, tokens=tokens):
             return with_changes(state, distance=state.distance.grown(messages, tokens))
-        case Asked():
+        case Asked(messages=messages, tokens=tokens):
             stats = state.stats.asked(state.distance, is_open=bool(state.plan.open))
-            return with_changes(state, stats=stats)
+            return with_changes(state, stats=stats, distance=state.distance.grown(messages, tokens))
         case Worked(calls=calls, changed=changed):
             idle = 0 if state.plan.active else calls
             turn = with_changes(state.turn, same=0, refused=0, refused_key="") if changed else state.turn

@@ -31,6 +31,8 @@ _APPEND_ONE = f"""
     INSERT INTO records SELECT key << {SEQ_BITS} | ?2, ?3, ?4 FROM sessions
     WHERE id = ?1 AND ?2 BETWEEN 1 AND {LAST_SEQ} AND coalesce({_END_OF_LOG}, 0) & {LAST_SEQ} = ?2 - 1"""
 
+_HAS_REQUESTS = "SELECT (SELECT 1 FROM inbox WHERE session = key LIMIT 1) FROM sessions WHERE id = ?"
+
 _LINES = f"""
     SELECT s.id, s.cwd, s.created, max(s.created, coalesce(r.time, s.created)) AS updated,
            coalesce(r.id, 0) & {LAST_SEQ}, s.title, s.done, s.total, s.ended
@@ -395,8 +397,8 @@ def _find_key(db: sqlite3.Connection, session: str) -> int | None:
 
 
 def _has_requests(db: sqlite3.Connection, session: str) -> bool:
-    key = (_key(db, session),)
-    return db.execute("SELECT 1 FROM inbox WHERE session = ? LIMIT 1", key).fetchone() is not None
+    found = db.execute(_HAS_REQUESTS, (session,)).fetchone()
+    return found[0] is not None if found else _key(db, session) < 0  # which tells what is wrong
 
 
 def _lines(db: sqlite3.Connection, cwd: str | None, prefix: str, limit: int) -> list[SessionInfo]:
