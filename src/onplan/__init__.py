@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from onplan.errors import PlanError as PlanError
     from onplan.errors import ToolError as ToolError
     from onplan.hooks import Allow as Allow
+    from onplan.hooks import Ask as Ask
     from onplan.hooks import Continue as Continue
     from onplan.hooks import Deny as Deny
     from onplan.hooks import Hooks as Hooks
@@ -49,6 +50,7 @@ _HOMES = {
     "PlanError": "errors",
     "ToolError": "errors",
     "Allow": "hooks",
+    "Ask": "hooks",
     "Continue": "hooks",
     "Deny": "hooks",
     "Hooks": "hooks",

@@ -32,7 +32,9 @@ _KEYS = re.compile(
     re.VERBOSE,
 )
 _PEM = re.compile(
-    r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[A-Za-z0-9+/=\s:,-]|\\[nr])*?(-----END [A-Z ]*PRIVATE KEY-----)"
+    r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)"
+    r"(?:(?!-----)(?:[A-Za-z0-9+/=\s:,-]|\\[nr]))*"
+    r"(-----END [A-Z ]*PRIVATE KEY-----)"
 )
 _BEARER = re.compile(r"(?i)(\b(?:authorization:\s*)?bearer\s+)(?=[A-Za-z._~+/-]*\d)[A-Za-z0-9._~+/-]{20,}=*")
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'\"]{1,100}:)[^\s:/@'\"$<{]{3,200}(?=@[A-Za-z0-9])")
@@ -40,7 +42,7 @@ _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'\"]{1,100}:)[^\s:/@'\
 _NAMED = re.compile(
     r"""(?ix)
     ((?:secret|password|passwd|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token)
-       (?![A-Za-z0-9_]*hash)[A-Za-z0-9_]{0,20}\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)
+       (?![A-Za-z0-9_]{0,20}hash)[A-Za-z0-9_]{0,20}\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)
     (?=[A-Za-z_/+.-]*[0-9])(?=[0-9_/+.-]*[A-Za-z])[A-Za-z0-9_/+.~-]{16,200}=*
     """
 )

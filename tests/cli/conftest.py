@@ -16,6 +16,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of one's own for every test."""
     path = tmp_path / "home"
     monkeypatch.setenv("ONPLAN_HOME", str(path))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
     for name in (*keys, "MODEL_ID", "NO_COLOR", "COLUMNS", "VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)

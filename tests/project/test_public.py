@@ -20,6 +20,7 @@ def test_the_public_names_are_these_and_resolve():
             "Agent",
             "Allow",
             "Answer",
+            "Ask",
             "Continue",
             "Ctx",
             "DIALECTS",

@@ -99,3 +99,11 @@ def test_a_line_of_json_stays_json_of_the_same_shape(values: list[str]) -> None:
     masked = json.loads(mask_secrets(line))
     assert [mask_secrets(value) for value in values] == masked["values"]
     assert list(masked) == ["values", "password"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "secret", "token=", "x://", "sk-", "eyJ", "-----BEGIN PRIVATE KEY-----\n", "bearer ", "password=a"],
+)
+def test_text_without_end_does_not_hang(piece: str) -> None:
+    assert len(mask_secrets(piece * (300_000 // len(piece)))) > 0

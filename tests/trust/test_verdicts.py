@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trust_parts import rules, run, seat
 
 from onplan.events import Decided, decode_record, encode_record
-from onplan.hooks import Allow, Ask, Deny, Hooks, Turn, View
+from onplan.hooks import Allow, Ask, Deny, Hooks, Turn, View, settled
 from onplan.messages import Call, User
 from onplan.permissions import NOBODY, Permissions
 from onplan.protocols import Approved, Question, Rejected
@@ -115,6 +115,20 @@ def test_what_cannot_be_judged_is_asked_not_passed(monkeypatch: pytest.MonkeyPat
     assert isinstance(verdict, Deny)
     assert verdict.nobody
     assert "could not be judged" in verdict.reason
+
+
+DECISIONS = st.sampled_from([Allow("a"), Ask("b"), Deny("c", "one"), Deny("d", "two")])
+
+
+@given(st.lists(DECISIONS, max_size=6))
+def test_no_permission_jumps_over_an_objection(decided: list[Allow | Ask | Deny]) -> None:
+    told = settled(decided)
+    if not decided:
+        assert told is None
+    elif any(isinstance(one, Deny) for one in decided):
+        assert told == [one for one in decided if isinstance(one, Deny)][-1]
+    else:
+        assert isinstance(told, Allow) is isinstance(decided[-1], Allow)
 
 
 # --- hooks without permissions ----------------------------------------------------------------------

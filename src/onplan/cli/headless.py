@@ -15,6 +15,7 @@ from onplan.cli.cost import cost_line, cost_of
 from onplan.cli.options import OutputFormat
 from onplan.cli.result import ending_lines, result_json
 from onplan.cli.signals import Interruption, signals
+from onplan.cli.spending import Spending, spending_so_far, turn_line
 from onplan.cli.terminal import person_at
 from onplan.cli.view.activity import Activity
 from onplan.cli.view.screen import Screen, Span, screen_on
@@ -54,7 +55,8 @@ async def _run(prompt: str, config: Config, output_format: OutputFormat, colour:
             result = await run.agent.run(prompt)
             code = interruption.code or result.exit_code
             await _close(run.agent, notices)
-            _report(result, run.agent, code, output_format, out, notices)
+            spending = await spending_so_far(run.store, run.agent)
+            _report(result, run.agent, code, spending, output_format, out, notices)
     if failures:
         raise failures[0]
     return code
@@ -77,15 +79,21 @@ async def _close(agent: Agent, notices: Screen) -> None:
 
 
 def _report(
-    result: Result, agent: Agent, code: int, output_format: OutputFormat, out: Screen, notices: Screen
+    result: Result,
+    agent: Agent,
+    code: int,
+    spending: Spending,
+    output_format: OutputFormat,
+    out: Screen,
+    notices: Screen,
 ) -> None:
     if output_format != "text":
-        out.json(result_json(result, agent, code))
+        out.json(result_json(result, agent, code, spending))
         return
     notices.flush()
     out.text(result.text)
     notices.lines(ending_lines(result))
-    notices.say(Span(cost_line(cost_of(agent)), "dim"))
+    notices.lines((Span(line, "dim"),) for line in (turn_line(spending), cost_line(cost_of(agent))) if line)
 
 
 async def _begin_stream(run: Running, out: Screen) -> None:

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from onplan._version import __version__
 from onplan.agent import Result
 from onplan.cli.agents import Running, running
+from onplan.cli.cost import cost_line, cost_of
 from onplan.cli.result import ending_lines
 from onplan.cli.signals import Interruption, signals
+from onplan.cli.spending import spending_lines, spending_so_far
 from onplan.cli.terminal import Interrupted, Terminal
 from onplan.cli.view.activity import Activity
 from onplan.cli.view.plan import plan_lines
@@ -116,6 +118,9 @@ class _Repl:
                 _toggle_auto(screen, run)
             case "/plan":
                 screen.lines(plan_lines(run.agent.plan, run.agent.plan_state.ledger.revision))
+            case "/cost":
+                screen.lines(spending_lines(await spending_so_far(run.store, run.agent)))
+                screen.say(cost_line(cost_of(run.agent)))
             case "/undo" | "/redo":
                 await _revise(screen, run, line)
             case "/help":

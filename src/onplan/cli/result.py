@@ -7,10 +7,11 @@ from typing import Any
 
 from onplan.agent import Agent, Result
 from onplan.cli.cost import cost_of
+from onplan.cli.spending import Spending, usage_json
 from onplan.cli.view.screen import Line, Prose, Span
 
 
-def result_json(result: Result, agent: Agent, exit_code: int) -> dict[str, Any]:
+def result_json(result: Result, agent: Agent, exit_code: int, spending: Spending) -> dict[str, Any]:
     """The object at the end of `--output-format json` and `stream-json` (docs/headless.md)."""
     return {
         "type": "result",
@@ -20,18 +21,14 @@ def result_json(result: Result, agent: Agent, exit_code: int) -> dict[str, Any]:
         "exit_code": exit_code,
         "plan": result.plan.to_json(),
         "revision": result.revision,
-        "usage": {
-            "input": result.usage.input,
-            "output": result.usage.output,
-            "cache_read": result.usage.cache_read,
-            "cache_write": result.usage.cache_write,
-            "thinking": result.usage.thinking,
-        },
+        "usage": usage_json(result.usage),
+        "cost": spending.turn.to_json()["cost"],
         "rounds": result.rounds,
         "requests": result.requests,
         "denied_for_want_of_a_person": result.nobody,
         "figures": agent.plan_state.stats.to_json(),
         "planning": cost_of(agent).to_json(),
+        "spending": spending.to_json(),
         "error": result.error,
     }
 
