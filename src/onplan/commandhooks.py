@@ -17,6 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Literal, TypeAlias, cast
 
+import msgspec
+
 from onplan.events import Warned
 from onplan.hooks import (
     Allow,
@@ -143,7 +145,7 @@ class CommandHooks:
         """For a subagent: the same, with `SubagentStop` in place of `Stop`, and no session of its own."""
         own = self.hooks()
         stop = (self._subagent_stop,) if any(c.event == "SubagentStop" for c in self.commands) else ()
-        return replace(own, session_start=(), user_prompt=(), session_end=(), stop=stop)
+        return msgspec.structs.replace(own, session_start=(), user_prompt=(), session_end=(), stop=stop)
 
     # --- the events ---
 

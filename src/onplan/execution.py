@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from onplan.cancellation import INTERRUPTS, finished, is_cancelled, raise_if_cancelled
 from onplan.errors import StoreError
 from onplan.events import Decided, ToolProgress, ToolStarted, Warned
-from onplan.frozen import with_changes
 from onplan.hooks import (
     Allow,
     Ask,
@@ -108,7 +107,7 @@ class _Batch:
         decided: tuple[Allow | Ask | Deny, ...] = ()
         sent = call
         for hook in self._parts.hooks.before_tool:
-            view = with_changes(self._view, decided=decided)
+            view = replace(self._view, decided=decided)
             for decision in await consult_one(hook, call, tool, view, warn=self._parts.emit, known=known):
                 match decision:
                     case Skip(content=content, details=details):
@@ -176,7 +175,7 @@ class _Batch:
             ):
                 match decision:
                     case Replace(content=content):
-                        result = msgspec.structs.replace(result, content=content)
+                        result = replace(result, content=content)
                         self._ready[call.id] = result
                     case note:
                         self._said.setdefault(call.id, []).append(note)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
+
+import msgspec
 
 from onplan.cancellation import is_cancelled
 from onplan.events import EndReason, Event, Warned
@@ -20,8 +21,7 @@ from onplan.messages import Assistant, Call, Message, Note, ToolResult, Usage
 from onplan.toolset import Tool
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """What the loop counts in one turn; hooks read it.
 
     `continuations`: how often the turn was continued after a reply without calls, tool calls do not reset
@@ -35,13 +35,12 @@ class Turn:
     usage: Usage = Usage()
     continuations: int = 0
     stumbles: int = 0
-    repeats: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    repeats: Mapping[str, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     blocked: bool = False
     nobody: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """The run as a hook sees it. `messages` is a view: read it, never change or keep it.
 
     `decided`: of `before_tool`, what the hooks before this one said of the call, in order.
@@ -55,15 +54,13 @@ class View:
 # --- decisions --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """Of `user_prompt`: the message is not sent; the person reads `reason`."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(msgspec.Struct, frozen=True):
     """Of `before_tool`: run it, unless a later hook objects. `by` names who or what decided, `rule` the rule
     that did, for the audit."""
 
@@ -72,16 +69,14 @@ class Allow:
     rule: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """Of `before_tool`: a person is to say. Where no later hook asks one, the call is denied."""
 
     reason: str
     by: str = "hook"
 
 
-@dataclass(frozen=True, slots=True)
-class Deny:
+class Deny(msgspec.Struct, frozen=True):
     """Of `before_tool`: do not run it; the model reads `reason`. `nobody`: for want of a person. `rule`: as
     of `Allow`."""
 
@@ -91,37 +86,32 @@ class Deny:
     rule: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(msgspec.Struct, frozen=True):
     """Of `before_tool`: run it with these arguments. They are checked like the model's own."""
 
     arguments: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(msgspec.Struct, frozen=True):
     """Of `before_tool`: answer with this error instead, which is no denial: the call may come again."""
 
     content: str
     details: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(msgspec.Struct, frozen=True):
     """Of `after_tool`: the model reads this instead of the result's content."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class EndTurn:
+class EndTurn(msgspec.Struct, frozen=True):
     """Of `after_round`: end the turn now. Of `stop`: if nothing continues the turn, this is why it ended."""
 
     reason: EndReason
 
 
-@dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(msgspec.Struct, frozen=True):
     """Of `stop`: do not end, send this and go on. Honoured while the turn has continuations left;
     `otherwise` is why the turn ends when it has none."""
 
@@ -129,15 +119,13 @@ class Continue:
     otherwise: EndReason = "done"
 
 
-@dataclass(frozen=True, slots=True)
-class Veto:
+class Veto(msgspec.Struct, frozen=True):
     """Of `plan_change`: the plan stays as it is; the writer reads `reason`."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlanChange:
+class PlanChange(msgspec.Struct, frozen=True):
     """What `plan_change` judges: JSON todos before and after, their diff, and who writes."""
 
     before: list[dict[str, str]]
@@ -156,8 +144,7 @@ PlanHook: TypeAlias = Callable[[PlanChange], Any]
 StopHook: TypeAlias = Callable[[Assistant, View], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(msgspec.Struct, frozen=True):
     """One ordered list for each event. What each may return, `None` apart:
 
     session_start   Note: sent along with the first user message
@@ -183,10 +170,7 @@ class Hooks:
 
     def __add__(self, other: Hooks) -> Hooks:
         """Both, these first."""
-        return replace(
-            self,
-            **{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)},
-        )
+        return Hooks(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
 
 
 async def consult(

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from types import MappingProxyType
 
 import msgspec
+from msgspec.structs import replace
 
 from onplan.cancellation import INTERRUPTS, is_cancelled, raise_if_cancelled, unbroken
 from onplan.errors import ModelError, StoreError
@@ -26,7 +27,6 @@ from onplan.events import (
     encode_record,
 )
 from onplan.execution import execute, finish
-from onplan.frozen import with_changes
 from onplan.hooks import Block, Continue, EndTurn, Turn, consult, consult_one
 from onplan.messages import Assistant, Call, Note, Part, Text, ToolResult, User
 from onplan.parts import Limits, Log, Parts
@@ -53,9 +53,9 @@ async def run(parts: Parts, user: User) -> TurnEnded:
         while reason is None and (reason := parts.limits.reached(turn)) is None:
             await raise_if_cancelled()
             await _before_request(parts, turn)
-            turn = with_changes(turn, requests=turn.requests + 1)
+            turn = replace(turn, requests=turn.requests + 1)
             reply = await ask(parts, number=turn.requests)
-            turn = with_changes(turn, usage=turn.usage + reply.usage)
+            turn = replace(turn, usage=turn.usage + reply.usage)
             turn, reason = await (_round if reply.calls else _stop)(parts, turn, reply)
     except ModelError as failure:
         reason, error = "model_error", str(failure)
@@ -166,8 +166,8 @@ def _with_distinct_ids(reply: Assistant, log: Log) -> Assistant:
     base = len(log.messages)
     parts: list[Part] = []
     for n, part in enumerate(reply.parts):
-        parts.append(msgspec.structs.replace(part, id=f"call_{base}_{n}") if isinstance(part, Call) else part)
-    return msgspec.structs.replace(reply, parts=tuple(parts))
+        parts.append(replace(part, id=f"call_{base}_{n}") if isinstance(part, Call) else part)
+    return replace(reply, parts=tuple(parts))
 
 
 # --- a round ----------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def _after_round(turn: Turn, calls: Sequence[Call], results: Sequence[ToolResult
         count = repeats.pop(same, 0) + 1
         repeats = {same: count} if result.changed else {**repeats, same: count}
     recent = dict(list(repeats.items())[-50:])
-    return with_changes(
+    return replace(
         turn,
         rounds=turn.rounds + 1,
         stumbles=0,
@@ -209,7 +209,7 @@ def _same_call(call: Call, result: ToolResult) -> str:
     try:
         arguments = msgspec.json.encode(call.arguments, order="deterministic")
     except (TypeError, ValueError, RecursionError):
-        arguments = encode_record(Assistant((msgspec.structs.replace(call, id=""),)))
+        arguments = encode_record(Assistant((replace(call, id=""),)))
     name, told = (text.encode("utf-8", "replace") for text in (call.name, result.content))
     return hashlib.blake2b(b"\0".join((name, arguments, told)), digest_size=12).hexdigest()
 
@@ -228,7 +228,7 @@ async def _stop(parts: Parts, turn: Turn, reply: Assistant) -> tuple[Turn, EndRe
         case "refusal":
             return turn, "refusal"
         case "paused":
-            return with_changes(turn, rounds=turn.rounds + 1), None
+            return replace(turn, rounds=turn.rounds + 1), None
         case "length":
             return await _stumbled(parts, turn, "length", "was cut at its length limit. Go on from there.")
         case _ if not _says_anything(reply):
@@ -248,7 +248,7 @@ async def _stumbled(parts: Parts, turn: Turn, reason: EndReason, told: str) -> t
         return turn, reason
     note = Note(f"<notice>Your reply {told}</notice>", reason, "message")
     await parts.log.append(note)
-    return with_changes(turn, stumbles=turn.stumbles + 1), None
+    return replace(turn, stumbles=turn.stumbles + 1), None
 
 
 async def _stop_decisions(parts: Parts, turn: Turn, reply: Assistant) -> list[Continue | EndTurn]:
@@ -261,7 +261,7 @@ async def _consult_stop(parts: Parts, turn: Turn, reply: Assistant) -> tuple[Tur
     goes_on = [decision for decision in decisions if isinstance(decision, Continue)]
     if goes_on and turn.continuations < parts.limits.continuations:
         await parts.log.append(*(decision.note for decision in goes_on))
-        return with_changes(turn, continuations=turn.continuations + 1, stumbles=0), None
+        return replace(turn, continuations=turn.continuations + 1, stumbles=0), None
     if goes_on:
         parts.emit(Warned(f"stop hook overridden: the turn was continued {turn.continuations} times already"))
     for decision in decisions:
@@ -278,7 +278,7 @@ async def _ended(parts: Parts, turn: Turn, reason: EndReason, error: str = "") -
     try:
         await unbroken(parts.log.append(ended))
     except StoreError as failure:
-        return _told(parts, msgspec.structs.replace(ended, error=error or str(failure)))
+        return _told(parts, replace(ended, error=error or str(failure)))
     return ended
 
 

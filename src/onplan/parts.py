@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from onplan.events import EndReason, Event, Record
 from onplan.hooks import Hooks, Turn, View
@@ -29,8 +30,7 @@ class Log(Protocol):
     async def append(self, *records: Record) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """Caps of one turn; `None` lifts one. `continuations` is the budget that stop gate and hooks share."""
 
     rounds: int | None = 500
@@ -45,8 +45,7 @@ class Limits:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """What a run stands on. `emit` takes live events and must not raise or block."""
 
     model: Model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -13,8 +12,7 @@ from onplan.messages import Assistant, Call, Message
 # --- the model --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What goes to a model. `messages` is a view of the conversation: read it, never change or keep it."""
 
     system: str
@@ -22,8 +20,7 @@ class Request:
     messages: Sequence[Message]
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(msgspec.Struct, frozen=True):
     """A piece of a reply on its way."""
 
     kind: Literal["text", "thinking"]
@@ -49,16 +46,14 @@ class Model(Protocol):
 # --- approval ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Approved:
+class Approved(msgspec.Struct, frozen=True):
     """`scope`: this call; this tool for the session; or the named tools for the session."""
 
     scope: Literal["once", "tool", "tools"] = "once"
     tools: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(msgspec.Struct, frozen=True):
     """`reason` goes to the model. `nobody`: there was no one to ask."""
 
     reason: str = ""
@@ -68,8 +63,7 @@ class Rejected:
 Approval: TypeAlias = Approved | Rejected
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What a person is asked before a call runs. `first`: of this session; `quiet_tools`: reading and
     planning tools that the first question offers to allow by name. `reason`: what a guard, a hook or a rule
     has against the call; such a question is never answered by what was allowed before."""

@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 import msgspec
@@ -37,8 +36,7 @@ Clock: TypeAlias = Callable[[], float]
 """Unix seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
+class Stamped(msgspec.Struct, frozen=True):
     """A record with the time at which it was logged, in Unix seconds."""
 
     record: Record

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias, TypeGuard, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -27,8 +26,7 @@ Injected = Annotated[T, Inject()]
 def _discard(_: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Ctx:
+class Ctx(msgspec.Struct, frozen=True):
     """What the runtime tells a tool about the call it is running.
 
     `progress(text)` shows live output to the person; it is not sent to the model.
@@ -42,8 +40,7 @@ Provider: TypeAlias = Callable[[Ctx], object]
 """Makes the value of one injected parameter, anew for each call: state that it hands out is a copy."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(msgspec.Struct, frozen=True):
     """What a tool answers: `content` for the model, `details` for code and people."""
 
     content: str
@@ -51,8 +48,7 @@ class ToolOutput:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(msgspec.Struct, frozen=True):
     """One parameter of a tool, for people: `runtime` ones are not in the model's schema."""
 
     name: str
@@ -64,8 +60,7 @@ class Param:
 Runner: TypeAlias = Callable[[Any, Ctx, Mapping[str, Provider]], Awaitable[ToolOutput]]
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True):
     """A tool as the loop knows it.
 
     `read_only`: it changes nothing. `parallel`: neighbouring calls may run side by side.
@@ -75,7 +70,7 @@ class Tool:
     name: str
     description: str
     input_schema: dict[str, Any]
-    run: Runner = field(repr=False)
+    run: Runner
     read_only: bool = False
     parallel: bool = False
     params: tuple[Param, ...] = ()

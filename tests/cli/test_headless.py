@@ -49,6 +49,7 @@ def test_json_is_one_object_with_the_whole_result(work: Path, script: Script):
     ran = onplan("-p", "go", "--auto", "--model", script(*PLANNED), "--output-format", "json")
     result = json.loads(ran.stdout)
     session, figures, planning = result.pop("session"), result.pop("figures"), result.pop("planning")
+    spending = result.pop("spending")
     assert result == {
         "type": "result",
         "text": "All done.",
@@ -60,6 +61,7 @@ def test_json_is_one_object_with_the_whole_result(work: Path, script: Script):
         ],
         "revision": 2,
         "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "thinking": 0},
+        "cost": None,
         "rounds": 2,
         "requests": 3,
         "denied_for_want_of_a_person": 0,
@@ -67,6 +69,8 @@ def test_json_is_one_object_with_the_whole_result(work: Path, script: Script):
     }
     assert onplan("show", session).exit_code == 0
     assert (figures["requests"], figures["writes"], figures["late_batches"]) == (3, 2, 1)
+    assert [(todo["content"], todo["requests"]) for todo in spending["todos"]] == [("look", 1)]
+    assert (spending["requests"], spending["unplanned"]["requests"]) == (3, 2)
     assert (planning["mode"], planning["writes"], planning["reminders"]) == ("suggest", 2, 0)
     parts = (
         planning["fixed_tokens"]

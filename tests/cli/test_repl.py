@@ -92,6 +92,7 @@ def test_the_plan_is_shown_undone_and_redone_by_lines_of_their_own(work: Path, p
     assert [line.split()[0] for line in shown[7].splitlines()[1:]] == [
         "/auto",
         "/plan",
+        "/cost",
         "/undo",
         "/redo",
         "/help",

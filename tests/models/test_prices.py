@@ -56,7 +56,7 @@ def test_replies_are_priced_by_their_own_model() -> None:
     replies = [
         Assistant((Text("a"),), usage=Usage(output=MILLION), model="claude-sonnet-5-5"),
         Assistant((Text("b"),), usage=Usage(output=MILLION), model="claude-opus-5-5"),
-        Assistant((Text("c"),), "interrupted", model="unknown"),
+        Assistant((Text("c"),), "interrupted", model="claude-opus-5-5"),
     ]
     assert load_prices().of_messages(replies) == 30
     unpriced = Assistant((Text("d"),), usage=Usage(output=1), model="unknown")

@@ -132,7 +132,8 @@ def last_note(observed: Observed, **changes: Any) -> Observed:
     messages[at] = msgspec.structs.replace(messages[at], **changes)
     # what the model was told changes with it, so that nothing but the expectation can notice
     requests = [
-        replace(request, messages=tuple(messages[: len(request.messages)])) for request in observed.requests
+        msgspec.structs.replace(request, messages=tuple(messages[: len(request.messages)]))
+        for request in observed.requests
     ]
     return replace(observed, messages=tuple(messages), requests=tuple(requests))
 
@@ -163,7 +164,11 @@ CHANGES: list[tuple[str, Callable[[Observed], Observed], str]] = [
     (
         "readme_run",
         lambda seen: replace(
-            seen, requests=(*seen.requests[:-1], replace(seen.requests[-1], system="You are another."))
+            seen,
+            requests=(
+                *seen.requests[:-1],
+                msgspec.structs.replace(seen.requests[-1], system="You are another."),
+            ),
         ),
         "request 9: its system text or tools",
     ),

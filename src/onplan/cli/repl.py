@@ -31,6 +31,7 @@ _TWICE = 2.0
 _HELP = (
     ("/auto", "let every tool call run without asking; again: ask"),
     ("/plan", "show the plan"),
+    ("/cost", "what the session used and cost, by todo"),
     ("/undo", "take the last change of the plan back; the model is told"),
     ("/redo", "take the last undo back"),
     ("/help", "this list"),

@@ -70,10 +70,10 @@ class Prices(msgspec.Struct, frozen=True):
         return self.models.get(undated)
 
     def of_messages(self, messages: Iterable[Message]) -> float | None:
-        """Dollars of all replies; `None` if one that used tokens has no price."""
+        """Dollars of all replies; `None` if the model of one has no price."""
         total = 0.0
         for message in messages:
-            if not isinstance(message, Assistant) or not message.usage.total:
+            if not isinstance(message, Assistant):
                 continue
             price = self.of_model(message.model)
             if price is None:
