@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -68,14 +68,14 @@ class Config:
     cwd: Path | None
     max_cost: float | None = None
     named: bool = True
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
 
 
 def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Config:
     """Flags first, then `MODEL_ID` and `ONPLAN_HOME`; without a model the default of the provider that there
     is a key for, with a cap on its cost. Raises `ConfigError`.
 
-    No `.env` is read here. Of one in the working directory `MODEL_ID` alone may count before
-    `onplan.trust.Trust.covers` has said that the person trusts it: anything else could redirect a key.
+    No `.env` is read here: `onplan.cli.environment` reads one, as far as its directory is trusted.
     """
     env = os.environ if environ is None else environ
     named = flags.model or env.get("MODEL_ID", "").strip()
@@ -97,6 +97,7 @@ def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Confi
         cwd=_directory(flags),
         max_cost=flags.max_cost if flags.max_cost is not None else capped,
         named=bool(named),
+        environ=env,
     )
 
 
@@ -145,7 +146,7 @@ def here() -> Path:
 # --- models -----------------------------------------------------------------------------------------
 
 
-def open_model(name: str) -> Model:
+def open_model(name: str, environ: Mapping[str, str] | None = None) -> Model:
     """The model that a name stands for: `demo`, `script:FILE`, or a real one (`onplan.models.names`).
 
     Raises `ConfigError`: an unknown name, a script that cannot be used, no key where one is needed.
@@ -163,7 +164,7 @@ def open_model(name: str) -> Model:
         return load_script(Path(rest).expanduser())
     from onplan.models import open_model as open_real
 
-    return open_real(name, os.environ)
+    return open_real(name, os.environ if environ is None else environ)
 
 
 # --- the store --------------------------------------------------------------------------------------

@@ -67,12 +67,13 @@ class _Batch:
         for call in calls:
             tool = self._parts.toolset.find(call.name)
             alone = tool is None or not tool.parallel
-            if alone:
+            if alone and self._group:
                 await self._run_group()
             await self._admit(call, tool)
             if alone:
                 await self._run_group()
-        await self._run_group()
+        if self._group:
+            await self._run_group()
 
     async def interrupt(self, calls: Sequence[Call], by: str) -> None:
         """Give every call without result the one it deserves."""

@@ -63,7 +63,7 @@ async def running(
         config = _with_model(config, log)
         if needs_model and not config.named and config.model == DEMO:
             raise ConfigError(CHOICE)
-        model = open_model(config.model)
+        model = open_model(config.model, config.environ)
         root = _root(config, log)
         # A resumed session keeps its own way of planning, and so the names of its plan tools.
         planning = log.plan_state().settings if log else config.planning

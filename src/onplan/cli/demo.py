@@ -128,7 +128,7 @@ def _close(screen: Screen, agent: Agent, watched: _Counts) -> None:
         f"{counted(stats.reminders, 'reminder')}"
     )
     screen.say(
-        "The model was scripted. A real one will be named by --model or MODEL_ID; this version has none. "
+        "The model was scripted. A real one is named by --model or MODEL_ID. "
         "Everything else is what a real model works with."
     )
     from onplan.config import command_line

@@ -6,13 +6,16 @@ import os
 import select
 import stat
 import sys
+from pathlib import Path
 
 import click
 
+from onplan.cli.environment import environment
 from onplan.cli.options import RunFlags
 from onplan.cli.terminal import is_terminal
 from onplan.cli.view.screen import screen_on
-from onplan.config import load_config
+from onplan.config import Config, data_dir, here, load_config
+from onplan.trust import load_trust
 
 _PATIENCE = 3.0
 """Seconds without input after which a run that has a prompt already says what it waits for."""
@@ -23,13 +26,22 @@ def start(flags: RunFlags) -> int:
     if flags.prompt is None and is_terminal(sys.stdin):
         from onplan.cli.repl import run_repl
 
-        return run_repl(load_config(flags), colour=flags.colour)
+        return run_repl(configuration(flags), colour=flags.colour)
     prompt = _prompt(flags.prompt)
     if not prompt:
         raise click.UsageError('nothing to do: give a job with -p "…" or on stdin')
     from onplan.cli.headless import run_job
 
-    return run_job(prompt, load_config(flags), flags.output_format, colour=flags.colour)
+    return run_job(prompt, configuration(flags), flags.output_format, colour=flags.colour)
+
+
+def configuration(flags: RunFlags) -> Config:
+    """The configuration, with what counts of a `.env` where the run works."""
+    directory = Path(flags.cwd).expanduser() if flags.cwd else here()
+    found = environment(directory, load_trust(data_dir()))
+    for note in found.notes:
+        screen_on(sys.stderr).line(f"onplan: {note}")
+    return load_config(flags, found.variables)
 
 
 def _prompt(given: str | None) -> str:

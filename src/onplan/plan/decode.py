@@ -75,7 +75,7 @@ def decode(arguments: object, dialect: Dialect, rules: Rules = Rules()) -> Decod
     faults: list[Fault] = []
     todos: list[tuple[int, Todo]] = []
     for index, item in enumerate(found):
-        todo = _decode_item(item, index, dialect, repaired, faults)
+        todo = _as_it_should_be(item, dialect) or _decode_item(item, index, dialect, repaired, faults)
         if todo is not None:
             todos.append((index, todo))
     faults += rules.faults(todos, sent=len(found))
@@ -236,6 +236,17 @@ def _decode_item(
         status = "pending"  # never taken, but its content is judged all the same
     active = sent.get(dialect.active_key) if dialect.active_key else None
     return Todo(content, status, item_id, _cut(active, 200) if isinstance(active, str) else "")
+
+
+def _as_it_should_be(item: object, dialect: Dialect) -> Todo | None:
+    """The todo in an item that needs no repair and has no extras, which nearly every one is."""
+    if not isinstance(item, dict) or dialect.id_key or dialect.active_key:
+        return None
+    sent = cast("dict[object, object]", item)
+    content, status = sent.get(dialect.content_key), sent.get("status")
+    if not isinstance(content, str) or status not in STATUSES:
+        return None
+    return Todo(clean(content), status)
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
