@@ -85,18 +85,23 @@ class PlanFold:
                 pass
 
     def _result(self, result: ToolResult) -> None:
-        self._grow(result)
+        last = self._outstanding == {result.call_id}
+        self._outstanding.discard(result.call_id)
         kept = (result.details or {}).get(_KEY)
         if result.name in self.state.dialect.tool_names:
+            self._grow(result)
             self._plan_call(kept)
         elif kept == "demanded" and result.outcome == "not_executed":
+            self._grow(result)
             self._evolve(Demanded())
+        elif last:  # the usual round: all that it changes in one step
+            self._evolve(RoundEnded(1, result.changed, 1, estimate_tokens(result.content)))
+            return
         else:
+            self._grow(result)
             self._evolve(Worked(changed=result.changed))
-        if result.call_id in self._outstanding:
-            self._outstanding.remove(result.call_id)
-            if not self._outstanding:
-                self._evolve(RoundEnded())
+        if last:
+            self._evolve(RoundEnded())
 
     def _plan_call(self, kept: Any) -> None:
         # Without an outcome it did not run; one that this version does not know changes nothing here.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -12,15 +12,19 @@ import click
 from onplan.cli.options import RunFlags, common_options, run_options
 
 if TYPE_CHECKING:
-    from onplan.cli.view.screen import Line
+    from onplan.cli.view.screen import Line, Style
     from onplan.config import Config
     from onplan.models.probe import Finding
 
-_MARKS = {"ok": ("✓", "green"), "failed": ("✗", "red"), "unknown": ("?", "yellow")}
+_MARKS: Mapping[str, tuple[str, Style]] = {
+    "ok": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "unknown": ("?", "yellow"),
+}
 _OTHERS = (
-    "prompt output_format auto sandbox sandbox_network dialect preset plan max_rounds max_tokens max_cost "
-    "resume"
-).split()
+    *("prompt", "output_format", "auto", "sandbox", "sandbox_network", "dialect", "preset", "plan"),
+    *("max_rounds", "max_tokens", "max_cost", "resume"),
+)
 
 
 @click.command(

@@ -73,8 +73,7 @@ class OpenAIModel:
             body = chat_request(request.system, request.tools, sent)
             return {**body, "stream_options": {"include_usage": True}}
         # Nothing is kept at the provider's: what has to come back, encrypted reasoning, is in our log.
-        body = responses_request(request.system, request.tools, sent)
-        return {**body, "store": False, "include": ["reasoning.encrypted_content"]}
+        return {**responses_request(request.system, request.tools, sent), "store": False}
 
     async def _attempt(self, body: dict[str, Any]) -> AsyncGenerator[Delta | Assistant, None]:
         client = self._clients.get()

@@ -91,9 +91,17 @@ def load_prices() -> Prices:
 def cost_cap(dollars: float, prices: Prices) -> Callable[[View], EndTurn | None]:
     """An `after_round` hook: ends a turn whose replies cost as much. Replies without a price cost nothing."""
 
+    known: dict[str, Price | None] = {}
+
+    def cost(reply: Assistant) -> float:
+        # A turn of thousands of rounds is added up in each of them.
+        if reply.model not in known:
+            known[reply.model] = prices.of_model(reply.model)
+        price = known[reply.model]
+        return price.of_reply(reply.usage) if price else 0.0
+
     def end(view: View) -> EndTurn | None:
-        spent = sum(prices.of_messages([reply]) or 0.0 for reply in _replies_of_turn(view.messages))
-        return EndTurn("cost") if spent >= dollars else None
+        return EndTurn("cost") if sum(map(cost, _replies_of_turn(view.messages))) >= dollars else None
 
     return end
 

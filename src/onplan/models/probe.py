@@ -1,4 +1,4 @@
-"""Tries a model out: does it answer, stream, call a tool, read its cache; each with a cure where it does not."""
+"""Tries a model out: does it answer, stream, call a tool, read its cache; and a cure where it does not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SYSTEM = "You are being tried out. Answer in a few words.\n\n" + "\n".join(
 
 
 async def probe(model: Model) -> AsyncIterator[Finding]:
-    """Three requests at most. Raises nothing for what a model does wrong; the first failure to answer ends it."""
+    """Two requests. Raises nothing for what a model does wrong; a request without an answer is the last."""
     messages: list[Message] = [
         User("Call the tool echo once with the text ping. After its result answer with the one word: done.")
     ]

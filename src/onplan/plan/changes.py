@@ -100,7 +100,13 @@ class Worked:
 
 @dataclass(frozen=True, slots=True)
 class RoundEnded:
-    pass
+    """All calls of a reply have their results. `calls`, `changed`: as in `Worked`, for what is not counted
+    yet; `messages`, `tokens`: as in `Grew`."""
+
+    calls: int = 0
+    changed: bool = False
+    messages: int = 0
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,7 +310,7 @@ def _status_of(
 def normal_status(sent: str) -> Status | None:
     """A status in any of its spellings, or one of the fixed aliases; `None` for every other word."""
     if sent in STATUSES:
-        return cast("Status", sent)
+        return sent
     snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", sent.strip(" \t\r\n"))
     snake = re.sub(r"[\s_-]+", "_", snake, flags=re.ASCII).lower()
     for status in STATUSES:

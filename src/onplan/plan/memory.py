@@ -16,7 +16,6 @@ from onplan.plan.changes import (
     Reminded,
     RoundEnded,
     TurnBegan,
-    Worked,
 )
 from onplan.plan.dialect import Dialect, tool_schemas
 from onplan.plan.ledger import Action, Ledger
@@ -110,11 +109,8 @@ class PlanMemory:
         ends with the plan at its end). `calls`: calls of other tools; `changed`: one of them succeeded
         and may have changed something.
         """
-        if calls or changed:
-            self._evolve(Worked(calls, changed))
-        if not self._state.turn.round_recited:
-            self._evolve(Grew(messages, tokens))
-        self._evolve(RoundEnded())
+        grown = (0, 0) if self._state.turn.round_recited else (messages, tokens)
+        self._evolve(RoundEnded(calls, changed, *grown))
         reminder = self._remind(due_after_round(self._state))
         self._evolve(Asked())
         return reminder

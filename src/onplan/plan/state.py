@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from types import MappingProxyType
+from typing import Any, Literal, assert_never
 
 from onplan.errors import PlanError
 from onplan.frozen import with_changes
@@ -45,6 +47,9 @@ DEMANDS_A_TURN = 3
 """How often a turn answers "write the plan first" before it lets other calls pass."""
 
 _NAMED = 200
+
+_AFRESH: Mapping[str, Any] = MappingProxyType({"same": 0, "refused": 0, "refused_key": ""})
+"""What a successful call that changes something clears of the counters of repetition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +171,10 @@ def evolve(state: State, change: Change) -> State:
             return with_changes(state, stats=stats, distance=state.distance.grown(messages, tokens))
         case Worked(calls=calls, changed=changed):
             idle = 0 if state.plan.active else calls
-            turn = with_changes(state.turn, same=0, refused=0, refused_key="") if changed else state.turn
+            turn = with_changes(state.turn, **_AFRESH) if changed else state.turn
             return with_changes(state, turn=turn, stats=state.stats.plus(calls=calls, idle_calls=idle))
         case RoundEnded():
-            return _round_ended(state)
+            return _round_ended(state, change)
         case Reminded():
             return _reminded(state, change)
         case Demanded():
@@ -222,14 +227,18 @@ def _recited(state: State) -> State:
     return with_changes(state, seen=state.ledger.revision, distance=Distance())
 
 
-def _round_ended(state: State) -> State:
+def _round_ended(state: State, change: RoundEnded) -> State:
     by_seed = isinstance(state.settings.reminder, SeedReminder)
     quiet = not (state.turn.round_called if by_seed else state.turn.round_wrote)
+    counted: Mapping[str, Any] = _AFRESH if change.changed else {}
     return with_changes(
         state,
         rounds=state.rounds + 1 if quiet else 0,
-        turn=with_changes(state.turn, round_called=False, round_wrote=False, round_recited=False),
-        stats=state.stats.plus(rounds=1),
+        distance=state.distance.grown(change.messages, change.tokens),
+        turn=with_changes(state.turn, round_called=False, round_wrote=False, round_recited=False, **counted),
+        stats=state.stats.plus(
+            rounds=1, calls=change.calls, idle_calls=0 if state.plan.active else change.calls
+        ),
     )
 
 

@@ -74,7 +74,9 @@ class Stats:
 
     def plus(self, **counts: int) -> Stats:
         """With some counts raised."""
-        return with_changes(self, **{name: getattr(self, name) + count for name, count in counts.items()})
+        return with_changes(
+            self, **{name: getattr(self, name) + count for name, count in counts.items() if count}
+        )
 
     def to_json(self) -> dict[str, int]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
