@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from onplan.agent import Agent, Closer
 from onplan.commandhooks import CommandHooks
-from onplan.config import data_dir
 from onplan.events import Event, Warned
 from onplan.hooks import Hooks, View
 from onplan.messages import Call, ToolResult
@@ -18,14 +18,15 @@ from onplan.plan.settings import Settings
 from onplan.protocols import Approver, Asker, Model, SessionStore
 from onplan.settingsfile import FileSettings
 from onplan.tools.ask import ask_user
-from onplan.tools.confinement import confinement, session_sandbox
 from onplan.tools.files import file_tools
-from onplan.tools.sandbox import Sandbox
 from onplan.tools.search import search_tools
 from onplan.tools.shell import Shell, bash, named
 from onplan.tools.web import Web, web_tools
 from onplan.tools.workspace import Workspace
 from onplan.toolset import Tool
+
+if TYPE_CHECKING:
+    from onplan.tools.sandbox import Sandbox
 
 LARGE_OUTPUT = 100_000
 """Characters of one tool's output from which on the person is warned; the model gets a shortened answer."""
@@ -122,6 +123,9 @@ async def coding_agent(
 def _confined(sandbox: Sandbox | bool, root: Path, held: ExitStack) -> Sandbox | None:
     if sandbox is False:
         return None
+    from onplan.config import data_dir  # a run without a sandbox starts without all of it
+    from onplan.tools.confinement import confinement, session_sandbox
+
     chosen = session_sandbox(root, Path.home(), private=(data_dir(),)) if sandbox is True else sandbox
     return held.enter_context(confinement(chosen))
 

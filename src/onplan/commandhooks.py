@@ -7,17 +7,14 @@ work here; `PlanChanged` is ours. What a command says becomes the decisions of `
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any, Literal, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from onplan.events import Warned
 from onplan.hooks import (
@@ -35,8 +32,10 @@ from onplan.hooks import (
 )
 from onplan.messages import Assistant, Call, Note, ToolResult
 from onplan.rules import PLAN_TOOLS, Source
-from onplan.tools.processes import Tree, end_processes, uncancelled
 from onplan.toolset import Tool
+
+if TYPE_CHECKING:
+    from onplan.tools.processes import Tree
 
 HookEvent: TypeAlias = Literal[
     "SessionStart",
@@ -60,8 +59,7 @@ _KILL_GRACE = 0.5
 _NAMES_ONLY = re.compile(r"[A-Za-z0-9_\-\s,|]*")
 
 
-@dataclass(frozen=True, slots=True)
-class HookCommand:
+class HookCommand(msgspec.Struct, frozen=True):
     """A command and when to run it. `timeout` is in seconds.
 
     `fail_closed`: if it fails, what it was asked about does not happen. `claude`: it comes from a file of
@@ -83,8 +81,7 @@ class HookCommand:
         return line if len(line) <= 60 else f"{line[:59]}…"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """What one command answered, whatever the event.
 
     `block`: its reason against what was about to happen. `ended`: why the turn is to end. `failure`: why
@@ -145,7 +142,7 @@ class CommandHooks:
         """For a subagent: the same, with `SubagentStop` in place of `Stop`, and no session of its own."""
         own = self.hooks()
         stop = (self._subagent_stop,) if any(c.event == "SubagentStop" for c in self.commands) else ()
-        return msgspec.structs.replace(own, session_start=(), user_prompt=(), session_end=(), stop=stop)
+        return replace(own, session_start=(), user_prompt=(), session_end=(), stop=stop)
 
     # --- the events ---
 
@@ -245,6 +242,8 @@ class CommandHooks:
         return list(await asyncio.gather(*(self._ask_one(hook, facts, call) for hook in chosen)))
 
     async def _ask_one(self, hook: HookCommand, facts: Mapping[str, Any], call: Call | None) -> Said:
+        import json  # here and below: a run without hooks needs none of what running one does
+
         payload = json.dumps(self._payload(hook, facts, call), default=repr).encode()
         try:
             ran = await _run(hook, payload, self._root, self._environment())
@@ -357,8 +356,7 @@ def _told(said: Sequence[Said]) -> tuple[Warned, ...]:
 # --- reading an answer ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(msgspec.Struct, frozen=True):
     """How a command ended. `timed_out`: it was ended with everything that it had started."""
 
     code: int
@@ -377,6 +375,8 @@ def read_answer(hook: HookCommand, ran: Ran) -> Said:
     if ran.code != 0:
         last = ran.stderr.strip().splitlines()
         return Said(hook, failure=f"exit code {ran.code}" + (f": {last[-1][:200]}" if last else ""))
+    import json
+
     text = ran.stdout.strip()
     if not text.startswith("{"):
         speaks = hook.event in ("UserPromptSubmit", "SessionStart")
@@ -517,7 +517,11 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 async def _run(hook: HookCommand, payload: bytes, root: Path, env: Mapping[str, str]) -> Ran:
     """Run one command to its end, or to its timeout. Cancellation ends it with all that it started."""
-    mark = secrets.token_hex(8)
+    from tempfile import TemporaryFile
+
+    from onplan.tools.processes import Tree
+
+    mark = os.urandom(8).hex()
     # Files and no pipes: what a command leaves running in the background could hold a pipe open for ever.
     with TemporaryFile() as told, TemporaryFile() as out, TemporaryFile() as err:
         told.write(payload)
@@ -541,6 +545,8 @@ async def _run(hook: HookCommand, payload: bytes, root: Path, env: Mapping[str, 
 
 async def _ends(process: asyncio.subprocess.Process, tree: Tree, timeout: float) -> bool:
     """Whether the command ends by itself in time; if not, it is ended with everything it started."""
+    from onplan.tools.processes import end_processes, uncancelled
+
     try:
         async with asyncio.timeout(timeout):
             await process.wait()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from onplan.errors import ConfigError, PlanError
-from onplan.models.names import DEFAULT_COST_CAP, bare_name, default_name
-from onplan.parts import Limits
-from onplan.plan.settings import Settings, settings
 
 if TYPE_CHECKING:
+    from onplan.parts import Limits
+    from onplan.plan.settings import Settings
     from onplan.protocols import Model
     from onplan.stores.sqlite import SqliteStore
 
@@ -77,6 +75,10 @@ def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Confi
 
     No `.env` is read here: `onplan.cli.environment` reads one, as far as its directory is trusted.
     """
+    # What only lists or shows sessions comes for `open_store`, and needs none of these.
+    from onplan.models.names import DEFAULT_COST_CAP, default_name
+    from onplan.parts import Limits
+
     env = os.environ if environ is None else environ
     named = flags.model or env.get("MODEL_ID", "").strip()
     model = named or default_name(env) or DEMO
@@ -102,6 +104,8 @@ def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Confi
 
 
 def _planning(flags: Flags, model: str) -> Settings:
+    from onplan.plan.settings import settings
+
     name = flags.dialect or "write_todos"
     mode = flags.plan or "suggest"
     try:
@@ -118,6 +122,8 @@ def trained_on(model: str) -> str:
     """The dialect that a model's family was trained on, as far as its name tells; else our own."""
     if model.startswith("script:"):
         return "write_todos"
+    from onplan.models.names import bare_name
+
     name = bare_name(model).rpartition("/")[2].rpartition(":")[2].casefold()
     if "claude" in name:
         return "TodoWrite"
@@ -184,7 +190,11 @@ def data_dir(environ: Mapping[str, str] | None = None) -> Path:
 def command_line(words: str, environ: Mapping[str, str] | None = None) -> str:
     """`onplan WORDS` as the person has to type it to reach the same sessions."""
     home = (os.environ if environ is None else environ).get("ONPLAN_HOME", "")
-    return f"ONPLAN_HOME={shlex.quote(home)} onplan {words}" if home else f"onplan {words}"
+    if not home:
+        return f"onplan {words}"
+    import shlex
+
+    return f"ONPLAN_HOME={shlex.quote(home)} onplan {words}"
 
 
 def open_store(home: Path | None = None) -> SqliteStore:

@@ -7,9 +7,10 @@ with `auto`) > auto > rule ask > user's allow > ask.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from onplan.errors import ToolError
 from onplan.hooks import Allow, Ask, Deny, View
@@ -45,8 +46,7 @@ GUARDED = (
 _WRITING = ("write_file", "edit_file")
 
 
-@dataclass(frozen=True, slots=True)
-class _Objection:
+class _Objection(msgspec.Struct, frozen=True):
     """What the guard or a hook has against a call, for a person to judge."""
 
     reason: str

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
+
+import msgspec
 
 from onplan.errors import ConfigError
 
@@ -45,8 +46,7 @@ _SHAPE = re.compile(r"\s*([A-Za-z_*][\w.*-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 STRICTNESS: Mapping[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """What to do with calls of `tool` that `pattern` matches; an empty pattern matches every call.
 
     `tool` may hold `*`, and `mcp__server` stands for all tools of that server.
@@ -66,16 +66,14 @@ class Rule:
         return f"{self.verdict} {self} ({self.source})"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where patterns of paths start: the workspace, and the person's home (both real paths)."""
 
     root: Path
     home: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(msgspec.Struct, frozen=True):
     """What the rules come to for one call, and the rule that decided."""
 
     verdict: Verdict

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import secrets
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Generator, Sequence, Set
+from contextlib import contextmanager
 from typing import Any, TypeAlias, assert_never
 
 import msgspec
@@ -108,9 +110,10 @@ class Session:
         session = cls(store, session_id, holder, clock)
         session._folds += folds
         try:
-            records = [stamped.record for stamped in read(await store.load(session_id))]
-            for record in records:
-                session._fold(record)
+            with _without_collection():
+                records = [stamped.record for stamped in read(await store.load(session_id))]
+                for record in records:
+                    session._fold(record)
             session._next = len(records) + 1
             missing = session._unanswered.results("when the process ended")
             await session.append(*missing, Resumed(tuple(result.call_id for result in missing)))
@@ -262,6 +265,18 @@ def read(rows: Sequence[Row]) -> list[Stamped]:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise StoreError(f"record {row.seq} of the session cannot be read: {error}") from None
     return stamped
+
+
+@contextmanager
+def _without_collection() -> Generator[None, None, None]:
+    """While a log is read thousands of values are made and none dies: a collector only takes time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def missing_results(records: Sequence[Record]) -> list[ToolResult]:

@@ -6,16 +6,15 @@ can only tighten.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
 import stat
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
+
+import msgspec
+from msgspec.structs import replace
 
 from onplan.commandhooks import DEFAULT_TIMEOUT, HookCommand, HookEvent
 from onplan.errors import ConfigError
@@ -31,8 +30,7 @@ _KEYS = ("permissions", "hooks", "sandbox", "auto", "mask_secrets", "web_allow_h
 _CLAUDE_HOOK_KEYS = {"type", "command", "args", "timeout", "statusMessage", "fail_closed"}
 
 
-@dataclass(frozen=True, slots=True)
-class FileSettings:
+class FileSettings(msgspec.Struct, frozen=True):
     """What settings files say. `None`: they do not say. `web_allow_hosts`: hosts, in lower case, that may be
     fetched from though their address is private. `notes`: what was not understood or does not count, a line
     each, for the person. `broken`: some file could not be read at all."""
@@ -66,8 +64,7 @@ def _either(first: bool | None, second: bool | None) -> bool | None:
     return first or second
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(msgspec.Struct, frozen=True):
     """Where the person's own files are: the directory of `settings.toml`, and Claude Code's."""
 
     config: Path
@@ -189,6 +186,8 @@ def _text(file: Path) -> str | None:
 
 
 def _toml(text: str) -> dict[str, Any]:
+    import tomllib  # as json below: most runs find no file of the kind
+
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -198,6 +197,8 @@ def _toml(text: str) -> dict[str, Any]:
 def _json(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
+    import json
+
     try:
         found: Any = json.loads(text)
     except json.JSONDecodeError as error:
@@ -209,14 +210,13 @@ def _json(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(msgspec.Struct):
     """One file being read: what was understood, and a line for what was not."""
 
     file: Path
     kind: Kind
     source: Source
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[str] = msgspec.field(default_factory=list[str])
 
     def note(self, text: str) -> None:
         self.notes.append(f"{self.file}: {text}")
@@ -367,6 +367,8 @@ class _Reading:
             return None
         arguments = table.get("args")
         if isinstance(arguments, list):
+            import shlex
+
             line = shlex.join([line, *map(str, cast("list[Any]", arguments))])
         return HookCommand(
             event,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import tempfile
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
 
 from onplan.errors import ConfigError, StoreError
 
@@ -27,8 +26,7 @@ BROUGHT = (
 reason to ask: only `MODEL_ID` is read from one; whoever reads more of it has to ask `Trust.covers` first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(msgspec.Struct, frozen=True):
     """What the person said of directories, by real path. `None` in an answer: they were never asked."""
 
     directories: Mapping[str, bool]
@@ -82,6 +80,8 @@ def load_trust(data_dir: Path, home: Path | None = None) -> Trust:
 
 
 def _directories(data: bytes) -> dict[str, bool]:
+    import json  # there is seldom a file to read, and more seldom one to write
+
     found: Any = json.loads(data)
     outer = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     if not isinstance(outer.get("directories"), dict):
@@ -103,6 +103,7 @@ def remember(data_dir: Path, directory: Path, trusted: bool) -> None:
 def _changing(data_dir: Path) -> Generator[dict[str, bool], None, None]:
     """The remembered answers, written back whole at the end; one process at a time."""
     import fcntl
+    import json
 
     file = data_dir / "trust.json"
     try:
@@ -117,6 +118,8 @@ def _changing(data_dir: Path) -> Generator[dict[str, bool], None, None]:
 
 
 def _replace(file: Path, data: bytes) -> None:
+    import tempfile
+
     descriptor, temporary = tempfile.mkstemp(prefix=".trust-", dir=file.parent)  # readable by its owner alone
     try:
         with open(descriptor, "wb") as out:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -17,8 +16,7 @@ from onplan.messages import Assistant, Call, Part, StopReason, Text, Thinking, U
 from onplan.protocols import Delta, Request
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(msgspec.Struct, frozen=True):
     """A reply whose stream breaks: `text` arrives, then `ModelError(error)` is raised."""
 
     text: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -13,11 +12,10 @@ from onplan.stores.holder import is_alive
 from onplan.stores.rules import check_new_id, checked_facts, clean, not_found, out_of_turn, pick, taken
 
 
-@dataclass(slots=True)
-class _Log:
+class _Log(msgspec.Struct):
     info: SessionInfo
-    rows: list[Row] = field(default_factory=list[Row])
-    inbox: list[bytes] = field(default_factory=list[bytes])
+    rows: list[Row] = msgspec.field(default_factory=list[Row])
+    inbox: list[bytes] = msgspec.field(default_factory=list[bytes])
     holder: Holder | None = None
 
     def line(self) -> SessionInfo:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from onplan.tools.lines import lines_of
 
@@ -14,8 +14,7 @@ LONGEST = 60
 _MAX_COMPARED = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(msgspec.Struct, frozen=True):
     """`added` and `removed` count lines; `lines` are those of the hunks, long ones cut."""
 
     added: int
@@ -53,6 +52,8 @@ def _groups(
     old: list[str], new: list[str], head: int, tail: int
 ) -> Iterator[list[tuple[str, int, int, int, int]]]:
     if max(len(old), len(new)) <= _MAX_COMPARED:
+        import difflib  # with the first edit, not with every start
+
         yield from difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(2)
         return
     # Comparing takes time by the square of the lines: a large change is one block.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -118,6 +117,8 @@ def _not_found(text: str, old: str, shown: str) -> str:
             region = _cut_lines(lines[at : at + len(wanted)], 10)
             return f"{first} Lines {where} differ from it only in blanks:\n{region}"
     anchor = max(wanted, key=len)
+    import difflib  # only for an edit that fails
+
     close = difflib.get_close_matches(
         anchor[:200], [line[:200] for line in stripped[:_MAX_CANDIDATES]], 1, 0.6
     )

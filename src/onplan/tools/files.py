@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -224,6 +223,8 @@ def _suggestion(workspace: Workspace, real: Path) -> str:
         names = [entry.name for entry in itertools.islice(folder.iterdir(), _MAX_CANDIDATES)]
     except OSError:
         return ""
+    import difflib  # only for a path that is not there
+
     close = difflib.get_close_matches(real.name, sorted(names), 3, 0.6)
     if not close:
         return ": find it with glob"

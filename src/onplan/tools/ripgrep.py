@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from onplan.errors import ToolError
 from onplan.tools.workspace import Workspace, legible
@@ -43,8 +43,7 @@ PRUNED = (
 _CHUNK = 65_536
 
 
-@dataclass(slots=True)
-class Search:
+class Search(msgspec.Struct):
     """One run of ripgrep on a directory or file of the workspace.
 
     `stopped` says after what it was cut short, empty when it came to its end.
@@ -54,7 +53,7 @@ class Search:
     base: Path
     seconds: float
     stopped: str = ""
-    _prefix: str = field(default="", init=False)
+    _prefix: str = ""
 
     def __post_init__(self) -> None:
         inner = self.base.relative_to(self.workspace.root).as_posix()
@@ -152,6 +151,8 @@ def _ignore_rules(root: Path, base: Path) -> list[str]:
 
 
 def _ripgrep() -> str:
+    import shutil  # with the first search, not with every start
+
     beside = Path(sys.executable).parent
     found = shutil.which("rg", path=str(beside)) or shutil.which("rg", path=_scripts()) or shutil.which("rg")
     if found is None:

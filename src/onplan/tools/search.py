@@ -7,8 +7,9 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from onplan.errors import ToolError
 from onplan.tools.globs import matcher
@@ -143,8 +144,7 @@ def _name(workspace: Workspace, base: Path, parts: tuple[str, ...]) -> str:
 # --- grep -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(msgspec.Struct, frozen=True):
     pattern: str
     path: str
     include: str

@@ -7,13 +7,16 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from onplan.errors import ConfigError, ToolError
-from onplan.tools.capture import Progress
-from onplan.tools.command import RunningCommand, start
-from onplan.tools.processes import Process, Tree, end_processes, uncancelled
-from onplan.tools.sandbox import Sandbox
 from onplan.toolset import Ctx, Injected, ToolOutput, tool
+
+if TYPE_CHECKING:
+    from onplan.tools.capture import Progress
+    from onplan.tools.command import RunningCommand
+    from onplan.tools.processes import Process, Tree
+    from onplan.tools.sandbox import Sandbox
 
 _UNATTENDED = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "PAGER": "cat"}
 _LEAST_LIMIT = 400
@@ -73,6 +76,10 @@ class Shell:
         `ToolError` for what cannot be run. When cancelled, everything that the command started is
         ended first; the `CancelledError` then carries `partial` (str, the output so far) and `seconds`.
         """
+        # With the first command, not with every start.
+        from onplan.tools.command import start
+        from onplan.tools.processes import uncancelled
+
         _check_command(command)
         seconds, notes = self._allowed(timeout)
         directory, gone = self._directory()
@@ -103,9 +110,10 @@ class Shell:
     async def close(self) -> list[Process]:
         """End everything that still runs in the background; answers what that was. May be called again."""
         trees, self._background = self._background, []
-
         ended = _alive(trees)
         if ended:
+            from onplan.tools.processes import end_processes, uncancelled
+
             await uncancelled(end_processes(lambda: _alive(trees), self._grace))
         return self._asked_for(ended)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from onplan.errors import ToolError
 from onplan.plan.text import disarm, printable
-from onplan.tools.addresses import Target, parse_target
-from onplan.tools.bodies import is_html, may_be_text, media_type, text_in
-from onplan.tools.fetching import Bounds, Fetched, Resolve, fetch, resolve
-from onplan.tools.pages import in_markdown
 from onplan.toolset import Injected, Tool, ToolOutput, tool
+
+if TYPE_CHECKING:
+    from onplan.tools.addresses import Target
+    from onplan.tools.fetching import Fetched, Resolve
 
 _LEAST_CHARACTERS = 1_000
 _NOTES = 500
@@ -20,13 +21,12 @@ _NOTES = 500
 _MAX_EXCERPT = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Web:
+class Web(msgspec.Struct, frozen=True, kw_only=True):
     """What one agent may fetch.
 
     `max_bytes`: of a body, unpacked. `max_characters`: of a whole answer, at least 1,000. `seconds`: for
     everything together. `allow_hosts`: hosts, in lower case, that may be at a private address, such as
-    a server of local documentation.
+    a server of local documentation. `resolve`: in place of the system's resolver.
     """
 
     max_bytes: int = 5_000_000
@@ -34,7 +34,7 @@ class Web:
     max_redirects: int = 5
     seconds: float = 20.0
     allow_hosts: frozenset[str] = frozenset()
-    resolve: Resolve = field(default=resolve, repr=False)
+    resolve: Resolve | None = None
 
     def __post_init__(self) -> None:
         if self.max_characters < _LEAST_CHARACTERS:
@@ -44,10 +44,15 @@ class Web:
 
     async def fetch(self, url: str, start: int = 0) -> ToolOutput:
         """The text at `url` from character `start` on. Raises `ToolError` for what cannot be fetched."""
+        # Whoever fetches nothing does not pay for what fetching needs.
+        from onplan.tools.addresses import parse_target
+        from onplan.tools.bodies import may_be_text, media_type
+        from onplan.tools.fetching import Bounds, fetch, resolve
+
         if start < 0:
             raise ToolError(f"start counts characters from 0; got {start}")
         target = parse_target(url)
-        bounds = Bounds(self.max_bytes, self.max_redirects, self.allow_hosts, self.resolve)
+        bounds = Bounds(self.max_bytes, self.max_redirects, self.allow_hosts, self.resolve or resolve)
         fetched: Fetched | None = None
         try:
             async with asyncio.timeout(self.seconds):
@@ -88,6 +93,9 @@ async def web_fetch(url: str, web: Injected[Web], start: int = 0) -> ToolOutput:
 
 
 async def _text_of(fetched: Fetched) -> str | None:
+    from onplan.tools.bodies import is_html, text_in
+    from onplan.tools.pages import in_markdown
+
     if fetched.body is None:
         return None
     text = text_in(fetched.content_type, fetched.body, is_cut=fetched.is_cut)
@@ -115,6 +123,8 @@ def _window(text: str, start: int, room: int, notes: list[str]) -> str:
 
 
 def _not_text(fetched: Fetched) -> str:
+    from onplan.tools.bodies import media_type
+
     size = "" if fetched.size is None else f", {fetched.size:,} bytes"
     return f"{media_type(fetched.content_type)[:100] or 'a file of no known type'}{size}: not text"
 
@@ -127,6 +137,8 @@ def _too_slow(target: Target, fetched: Fetched | None, seconds: float) -> str:
 
 
 def _refusal(fetched: Fetched, text: str | None) -> str:
+    from http import HTTPStatus
+
     status = fetched.status
     phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "unknown status"
     first = f"{status} {phrase} from {fetched.target.url[:200]}: {_way_out(status)}"

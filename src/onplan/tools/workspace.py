@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -112,7 +111,7 @@ class Workspace:
         """
         with self._folder_of(path, create=True) as (folder, name):
             before = self._replaceable(path, folder, name)
-            temporary = f".onplan-{secrets.token_hex(8)}.tmp"
+            temporary = f".onplan-{os.urandom(8).hex()}.tmp"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
             try:
