@@ -60,7 +60,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: run make fix"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/pyright --warnings
-	@$(BIN)/lint-imports --no-cache
+	@out=$$($(BIN)/lint-imports --no-cache) || { echo "$$out"; exit 1; }
 
 fix: $(VENV)/.dev
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

@@ -39,8 +39,12 @@ def coding_tools() -> tuple[Tool, ...]:
 
 def quiet_tools(settings: Settings | None = None) -> tuple[str, ...]:
     """The tools that only read, ask or plan, by name: what a first question may offer to allow."""
+    return _quiet(coding_tools(), settings)
+
+
+def _quiet(tools: Iterable[Tool], settings: Settings | None) -> tuple[str, ...]:
     planning = (settings or Settings()).dialect.tool_names
-    return (*planning, *(tool.name for tool in coding_tools() if tool.read_only))
+    return (*planning, *(tool.name for tool in tools if tool.read_only))
 
 
 def instructions(root: Path, sandbox: Sandbox | None = None) -> str:
@@ -82,6 +86,7 @@ async def coding_agent(
     """
     workspace = Workspace(Path(root))
     said = settings or FileSettings()
+    tools = coding_tools()
     held = ExitStack()
     with ExitStack() as on_failure:
         on_failure.callback(held.close)
@@ -89,7 +94,7 @@ async def coding_agent(
         shell = Shell(workspace.root, sandbox=inside)
         web = Web(allow_hosts=frozenset(said.web_allow_hosts))
         rights = permissions or Permissions(
-            approver, auto=auto, quiet=quiet_tools(planning), rules=said.rules, root=workspace.root
+            approver, auto=auto, quiet=_quiet(tools, planning), rules=said.rules, root=workspace.root
         )
         rights.cwd = lambda: shell.cwd
         # Without a sandbox nothing of the sort counts, whoever said it.
@@ -99,7 +104,7 @@ async def coding_agent(
         agent = await Agent.start(
             model=model,
             store=store,
-            tools=(*coding_tools(), *extra_tools),
+            tools=(*tools, *extra_tools),
             inject={
                 "workspace": lambda _: workspace,
                 "shell": lambda _: shell,

@@ -34,7 +34,7 @@ def with_changes(value: T, **changes: Any) -> T:
 def _access(kind: type[T]) -> tuple[Callable[[T], T], dict[str, Setter]]:
     """What copies a value of a class field by field, and how to set each field past the freeze.
 
-    The copier is written out and compiled, as `dataclasses` does with its methods: a loop takes twice as long.
+    The copier is written out and compiled, as `dataclasses` does with methods: a loop takes twice as long.
     """
     setters: dict[str, Setter] = {name: kind.__dict__[name].__set__ for name in kind.__dict__["__slots__"]}
     lines = [f"    set_{name}(copy, value.{name})" for name in setters]

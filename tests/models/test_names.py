@@ -47,6 +47,7 @@ def test_a_name_that_says_nothing_is_refused_with_the_ways_to_say_it(text: str) 
         ({}, ""),
         ({"OPENAI_API_KEY": "o"}, "openai:gpt-6.1-sol"),
         (BOTH, "anthropic:claude-sonnet-5-5"),
+        ({"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, ""),
         ({"ANTHROPIC_API_KEY": " "}, ""),
     ],
 )

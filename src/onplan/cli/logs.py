@@ -6,16 +6,17 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from onplan.cli.view.screen import Span, screen_on
 from onplan.config import open_store
-from onplan.events import Record, SessionStarted
-from onplan.plan.settings import Settings
-from onplan.plan.state import State
-from onplan.planning import plan_of
-from onplan.protocols import SessionInfo
-from onplan.session import Stamped, read
-from onplan.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from onplan.events import Record, SessionStarted
+    from onplan.plan.state import State
+    from onplan.protocols import SessionInfo
+    from onplan.session import Stamped
+    from onplan.stores.sqlite import SqliteStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,15 @@ class SessionLog:
 
     @property
     def started(self) -> SessionStarted | None:
+        from onplan.events import SessionStarted
+
         return next((record for record in self.records if isinstance(record, SessionStarted)), None)
 
     def plan_state(self) -> State:
         """The plan with its ledger and figures."""
+        from onplan.plan.settings import Settings  # the list of sessions comes without the engine
+        from onplan.planning import plan_of
+
         return plan_of(self.records, Settings())
 
 
@@ -57,5 +63,7 @@ async def load(name: str) -> SessionLog:
 
 async def load_from(store: SqliteStore, name: str) -> SessionLog:
     """As `load`, from a store that is open."""
+    from onplan.session import read
+
     info = await store.find(name)
     return SessionLog(info, tuple(read(await store.load(info.id))))

@@ -82,9 +82,12 @@ def bare_name(text: str) -> str:
 
 
 def default_name(environ: Mapping[str, str]) -> str:
-    """The default of the provider that the environment holds a key for, Anthropic's first; else empty."""
+    """The default of the provider that the environment holds a key for, Anthropic's first; else empty.
+
+    Behind another address than OpenAI's may be any model, so none is guessed.
+    """
     if environ.get("ANTHROPIC_API_KEY", "").strip():
         return f"anthropic:{_DEFAULTS['anthropic']}"
-    if environ.get("OPENAI_API_KEY", "").strip():
+    if environ.get("OPENAI_API_KEY", "").strip() and not environ.get("OPENAI_BASE_URL", "").strip():
         return f"openai:{_DEFAULTS['openai']}"
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import resources
+from pathlib import Path
 
 import msgspec
 
@@ -84,8 +84,7 @@ class Prices(msgspec.Struct, frozen=True):
 
 def load_prices() -> Prices:
     """The table that comes with this version."""
-    data = resources.files("onplan.models").joinpath("prices.json").read_bytes()
-    return msgspec.json.decode(data, type=Prices)
+    return msgspec.json.decode(Path(__file__).with_name("prices.json").read_bytes(), type=Prices)
 
 
 def cost_cap(dollars: float, prices: Prices) -> Callable[[View], EndTurn | None]:
