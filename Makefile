@@ -10,10 +10,11 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint fix bench scenarios clean
+.PHONY: help demo exercise test test-long check lint fix bench scenarios clean
 
 help:
 	@echo "make demo       the offline demo: a scripted model plans and writes a README for a small project"
+	@echo "make exercise N=1 MODEL=…   a practice job for a real model, judged (examples/exercises/)"
 	@echo "make test       all quick tests        make test-long   the campaigns that take minutes"
 	@echo "make check      format, lint, types, import contracts, tests"
 	@echo "make fix        format and mend what lint can mend"
@@ -47,6 +48,9 @@ demo: $(VENV)/.run
 	@rm -rf $(RUN) && mkdir -p $(RUN) && cp -R examples/project $(RUN)/project
 	@ONPLAN_HOME=$(RUN)/home $(BIN)/onplan demo $(RUN)/project --auto
 	@echo "On your own code:  $(BIN)/onplan demo PATH"
+
+exercise: $(VENV)/.run
+	@$(BIN)/python examples/exercises/run.py $(N) --model "$(MODEL)"
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto

@@ -10,17 +10,17 @@ import sys
 import tempfile
 
 AGENT = """
-import asyncio, tempfile
+import asyncio, os
 from onplan.coding import coding_agent
 from onplan.models.scripted import ScriptedModel
 from onplan.stores.sqlite import SqliteStore
-async def main(folder):
+folder = os.environ["ONPLAN_HOME"]
+async def main():
     store = SqliteStore.open(folder + "/log.sqlite3")
     agent = await coding_agent(folder, model=ScriptedModel([]), store=store)
     await agent.close()
     await store.close()
-with tempfile.TemporaryDirectory() as folder:
-    asyncio.run(main(folder))
+asyncio.run(main())
 """
 MEMORY = "from onplan import PlanMemory; PlanMemory().call('write_todos', {'todos': []})"
 
@@ -43,7 +43,8 @@ def cpu_seconds(command: list[str], home: str) -> float:
     before = spent()
     # compiled modules are kept, as they are wherever onplan is installed
     environment = {**os.environ, "ONPLAN_HOME": home, "PYTHONDONTWRITEBYTECODE": ""}
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment)
+    quiet = subprocess.DEVNULL
+    subprocess.run(command, check=True, stdout=quiet, stdin=quiet, env=environment)
     return spent() - before
 
 

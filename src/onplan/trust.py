@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
-
-import msgspec
 
 from onplan.errors import ConfigError, StoreError
 
@@ -26,7 +25,8 @@ BROUGHT = (
 reason to ask: only `MODEL_ID` is read from one; whoever reads more of it has to ask `Trust.covers` first."""
 
 
-class Trust(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Trust:
     """What the person said of directories, by real path. `None` in an answer: they were never asked."""
 
     directories: Mapping[str, bool]

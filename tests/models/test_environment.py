@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from onplan.cli.environment import Environment, environment
+from onplan.cli.main import cli
 from onplan.trust import Trust
 
 SAID = """\
@@ -72,3 +74,16 @@ def test_a_file_that_makes_no_sense_does_no_harm(tmp_path: Path, content: bytes)
 def test_a_directory_in_its_place_says_nothing(tmp_path: Path) -> None:
     (tmp_path / ".env").mkdir()
     assert environment(tmp_path, _trust(tmp_path, True), {}) == Environment({})
+
+
+def test_a_current_directory_that_is_gone_keeps_no_session_from_going_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONPLAN_HOME", str(tmp_path / "home"))
+    (tmp_path / "script.json").write_text('["Hello.", "Again."]')
+    (tmp_path / "gone").mkdir()
+    model = ["--model", f"script:{tmp_path / 'script.json'}"]
+    assert CliRunner().invoke(cli, ["-p", "Hi.", "--cwd", str(tmp_path), *model]).stdout == "Hello.\n"
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert CliRunner().invoke(cli, ["resume", "latest", "-p", "On.", *model]).stdout == "Hello.\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +33,8 @@ def command(ctx: click.Context, flags: RunFlags, directory: str) -> None:
     The model is scripted: it needs no key and no network. Loop, tools, permissions, plan and session log are
     the real ones. Reading and planning tools are allowed; writing asks first, unless --auto is given.
     """
+    import asyncio  # not for the help
+
     from onplan.config import DEMO, load_config
 
     config = load_config(replace(flags, model=DEMO, cwd=directory))

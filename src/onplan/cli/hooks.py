@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -57,6 +56,8 @@ def list_hooks(flags: RunFlags) -> None:
 def test_hooks(flags: RunFlags, event: str, tool: str, given: str) -> None:
     """Run the hooks of EVENT in the current directory as a run would, with made-up facts, and show what each
     answers. The hooks are really run; the tool is not."""
+    import asyncio  # not for the help
+
     from onplan.cli.view.screen import Span, screen_on
     from onplan.commandhooks import CommandHooks, HookEvent
     from onplan.messages import Call

@@ -13,6 +13,7 @@ import click
 
 from onplan._version import __version__
 from onplan.cli.options import RunFlags, common_options, run_options
+from onplan.cli.view.streams import utf8
 from onplan.errors import OnplanError
 
 
@@ -123,8 +124,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def _guarded(root: Root, arguments: list[str], extra: dict[str, Any]) -> int:
     """Run a command; every failure is one line on stderr, a traceback only with `--debug`."""
-    from onplan.cli.view.screen import utf8
-
     for stream in (sys.stdout, sys.stderr):
         utf8(stream)
     debug = "--debug" in arguments

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 
@@ -23,6 +22,8 @@ _NEWEST = 20
 @common_options
 def command(flags: RunFlags, as_json: bool, everything: bool) -> None:
     """List the sessions, the newest first: id, age, todos done, why it ended, title, directory."""
+    import asyncio  # not for the help
+
     asyncio.run(_list(flags, as_json, everything))
 
 

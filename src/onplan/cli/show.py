@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import Any
 
@@ -25,6 +24,8 @@ def command(flags: RunFlags, session: str, audit: bool, as_json: bool) -> None:
     and how far away the plan was in each request. It is only read, whoever has it open."""
     if audit and as_json:
         raise click.UsageError("give --audit or --json, not both")
+    import asyncio  # not for the help
+
     asyncio.run(_show(flags, session, audit, as_json))
 
 

@@ -15,6 +15,7 @@ from onplan.cli.options import RunFlags
 from onplan.cli.terminal import is_terminal
 from onplan.cli.view.screen import screen_on
 from onplan.config import Config, data_dir, here, load_config
+from onplan.errors import ConfigError
 from onplan.trust import load_trust
 
 _PATIENCE = 3.0
@@ -37,7 +38,10 @@ def start(flags: RunFlags) -> int:
 
 def configuration(flags: RunFlags) -> Config:
     """The configuration, with what counts of a `.env` where the run works."""
-    directory = Path(flags.cwd).expanduser() if flags.cwd else here()
+    try:
+        directory = Path(flags.cwd).expanduser() if flags.cwd else here()
+    except ConfigError:  # that it is gone matters to who works there: a resumed session need not
+        return load_config(flags)
     found = environment(directory, load_trust(data_dir()))
     for note in found.notes:
         screen_on(sys.stderr).line(f"onplan: {note}")

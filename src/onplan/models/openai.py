@@ -206,7 +206,7 @@ class _ChatReading:
         if usage := getattr(event, "usage", None):
             self._usage = _chat_usage(usage)
         deltas: list[Delta] = []
-        choices: list[Any] = event.choices or []
+        choices: list[Any] = getattr(event, "choices", None) or []
         for choice in choices[:1]:
             if choice.delta:
                 deltas += self._grow(choice.delta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -152,4 +151,6 @@ def _shape(dialect: Dialect) -> str:
         dialect.content_key: "…",
         "status": "|".join(STATUSES),
     }
+    import json  # only a refusal needs it
+
     return f"Send: {json.dumps({dialect.list_key: [item]}, ensure_ascii=False)}"

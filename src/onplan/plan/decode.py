@@ -5,7 +5,6 @@ Repaired is what loses nothing (and it is said in one line); refused is whatever
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Mapping
@@ -161,6 +160,8 @@ def parse_string(text: str, dialect: Dialect) -> object | Fault:
     if len(text) > MAX_STRING:
         size = f"{len(text):,} characters, limit {MAX_STRING:,}"
         return Fault("unreadable", value=f"{_shown(text[:_PREVIEW])}… ({size})")
+    import json  # what models send is rarely a string: starting does not pay for it
+
     try:
         parsed: object = json.loads(text)
         why = ""
@@ -252,6 +253,8 @@ def _as_it_should_be(item: object, dialect: Dialect) -> Todo | None:
 def _object_in(text: str) -> dict[str, Any] | None:
     if not text.lstrip().startswith("{") or len(text) > MAX_STRING:
         return None
+    import json
+
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -335,6 +338,8 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         text = value
     else:
+        import json
+
         try:
             text = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError):

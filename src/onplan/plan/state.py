@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -259,6 +257,9 @@ def _reminded(state: State, change: Reminded) -> State:
 
 def fingerprint(arguments: object) -> str:
     """The same for equal arguments, whatever the order of their keys."""
+    import hashlib  # only refused writes are told apart by it
+    import json
+
     try:
         text = json.dumps(arguments, sort_keys=True, default=str)
     except (TypeError, ValueError, RecursionError):

@@ -28,30 +28,28 @@ _OUTER = (
 )
 """What `clean` takes off the ends. No selectors and no controls: inside a sequence these carry meaning."""
 
-_seen = re.compile(rf"[^\s{_UNSEEN}{_FILLERS}]").search
-_unsafe = re.compile(rf"[\v\f\r\x85\u2028\u2029{_UNSEEN}\ud800-\udfff]").search
-_is_emoji = re.compile(f"[{_EMOJI}]").match
+# Patterns are compiled by `re` when they are first needed, and kept: most texts are plain and need none.
+_SEEN = rf"[^\s{_UNSEEN}{_FILLERS}]"
+_UNSAFE = rf"[\v\f\r\x85\u2028\u2029{_UNSEEN}\ud800-\udfff]"
+_IS_EMOJI = f"[{_EMOJI}]"
 
 # ECMA-48 and xterm's control sequences. A control string ends at its terminator, at any other control
 # and, unlike in most terminals, at a line's end: output must not be able to hide the lines after it.
-_escape = re.compile(
-    rf"""
+_ESCAPE = rf"""(?x)
       (?: \x1b[P\]X^_] | [\x90\x98\x9d-\x9f] )              # DCS, OSC, SOS, PM, APC
       [^\x07\x18\x1a\x1b\x80-\x9f{_BREAKS}]* (?: \x07 | \x9c | \x1b\\ )?
     | (?: \x1b\[ | \x9b ) [0-?]* [ -/]* [@-~]?              # CSI
     | \x1b [ -/]* [0-~]                                     # charsets and two-character sequences
-    """,
-    re.VERBOSE,
-)
+    """
 # A joiner stays between emoji and a selector stays behind the character that it selects a form of.
-_unseen = re.compile(
+_BARE = (
     rf"[{_CONTROLS}{_BIDI}{_FORMAT}]"
     rf"|\u200d(?![{_EMOJI}])|(?<![{_EMOJI}])(?<![{_EMOJI}]\ufe0f)\u200d"
     rf"|(?<![^\s{_UNSEEN}])[{_SELECTORS}]"
 )
-_break = re.compile(rf"(?<! )[ ]*[\t{_BREAKS}][\t {_BREAKS}]*")
-_line_end = re.compile(r"\r+\n?|[\v\f\x85\u2028\u2029]")
-_tag = re.compile(rf"<(?=[\s/{_UNSEEN}]*(?i:system-reminder|reminder|plan)(?![\w-]))")
+_BREAK = rf"(?<! )[ ]*[\t{_BREAKS}][\t {_BREAKS}]*"
+_LINE_END = r"\r+\n?|[\v\f\x85\u2028\u2029]"
+_TAG = rf"<(?=[\s/{_UNSEEN}]*(?i:system-reminder|reminder|plan)(?![\w-]))"
 
 
 def clean(text: str) -> str:
@@ -70,7 +68,7 @@ def is_blank(text: str) -> bool:
     """Whether `text` holds nothing to see: only blanks, escapes, controls and zero-width characters."""
     if _is_plain(text):
         return not text.strip()
-    return _seen(_escape.sub("", text)) is None
+    return re.search(_SEEN, re.sub(_ESCAPE, "", text)) is None
 
 
 def one_line(text: str) -> str:
@@ -80,9 +78,9 @@ def one_line(text: str) -> str:
     joiner stays between emoji. Each run of line breaks and tabs, with the spaces around it, becomes one
     space; a carriage return is such a break, so `x\\rPASS` is `x PASS` and nothing is overwritten.
     """
-    if _is_plain(text) or not ("\n" in text or "\t" in text or _unsafe(text)):
+    if _is_plain(text) or not ("\n" in text or "\t" in text or re.search(_UNSAFE, text)):
         return text
-    return _break.sub(" ", _bare(text))
+    return re.sub(_BREAK, " ", _bare(text))
 
 
 def printable(text: str) -> str:
@@ -90,9 +88,9 @@ def printable(text: str) -> str:
 
     `\\r\\n` is one break; so is a run of carriage returns, whatever it would have overwritten.
     """
-    if _is_plain(text) or not _unsafe(text):
+    if _is_plain(text) or not re.search(_UNSAFE, text):
         return text
-    return _line_end.sub("\n", _bare(text))
+    return re.sub(_LINE_END, "\n", _bare(text))
 
 
 def visible(text: str) -> str:
@@ -112,7 +110,7 @@ def disarm(text: str) -> str:
     Holds for `reminder`, `system-reminder` and `plan`, opening or closing, in any case, with blanks or
     unseen characters before the name. Use it after `one_line`, which takes them out of the name itself.
     """
-    return _tag.sub("‹", text) if "<" in text else text
+    return re.sub(_TAG, "‹", text) if "<" in text else text
 
 
 def cells(text: str) -> int:
@@ -174,7 +172,7 @@ def _mend(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    return _unseen.sub("", _escape.sub("", _mend(text)))
+    return re.sub(_BARE, "", re.sub(_ESCAPE, "", _mend(text)))
 
 
 def _shows(char: str) -> bool:
@@ -193,7 +191,7 @@ def _joins(text: str, start: int, index: int) -> bool:
     if _extends(char):
         return True
     if _is_modifier(char) or before == "\u200d":
-        return bool(_is_emoji(char) and _is_emoji(text[start]))
+        return bool(re.match(_IS_EMOJI, char) and re.match(_IS_EMOJI, text[start]))
     if _is_regional(char):
         return index == start + 1 and _is_regional(before)
     return _composes(before, char) or (_is_virama(before) and category(char) == "Lo")
@@ -244,7 +242,7 @@ def _cluster_cells(cluster: str) -> int:
     first = cluster[0]
     if len(cluster) == 1:
         return 2 if _is_regional(first) else _char_cells(first)
-    if _is_regional(first) or (_is_emoji(first) and _is_drawn_as_emoji(cluster)):
+    if _is_regional(first) or (re.match(_IS_EMOJI, first) and _is_drawn_as_emoji(cluster)):
         return 2
     if first in "#*0123456789©®‼⁉™ℹ" and cluster[1] == "\ufe0f":
         return 2

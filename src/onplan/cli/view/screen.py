@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO, TypeAlias
 
+from onplan.cli.view.streams import utf8
 from onplan.plan.text import cells, clusters, fit, one_line, printable, visible
 from onplan.secrets import mask_secrets
 
@@ -276,13 +277,6 @@ def screen_on(stream: TextIO, *, colour: bool = True, on_failure: OnFailure = _r
         return Screen(stream, on_failure=on_failure)
     wanted = colour and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Screen(stream, measure=lambda: _columns(stream), colour=wanted, on_failure=on_failure)
-
-
-def utf8(stream: TextIO) -> None:
-    """Make a standard stream speak UTF-8 whatever the locale says; what cannot be encoded is replaced."""
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding="utf-8", errors="replace")
 
 
 def _columns(stream: TextIO) -> int:
