@@ -35,7 +35,7 @@ class Turn(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     continuations: int = 0
     stumbles: int = 0
-    repeats: Mapping[str, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    repeats: Mapping[int, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     blocked: bool = False
     nobody: int = 0
 

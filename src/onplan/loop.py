@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from types import MappingProxyType
 
@@ -36,6 +35,8 @@ __all__ = ["Limits", "Log", "Parts", "ask", "execute", "run"]
 
 SAME_CALL_ENDS_THE_TURN = 5
 _STUMBLES = 3
+_REMEMBERED = 50
+"""Calls of a turn that are remembered to see whether they come again."""
 
 
 async def run(parts: Parts, user: User) -> TurnEnded:
@@ -193,25 +194,28 @@ def _after_round(turn: Turn, calls: Sequence[Call], results: Sequence[ToolResult
     for call, result in zip(calls, results, strict=True):
         same = _same_call(call, result)
         count = repeats.pop(same, 0) + 1
-        repeats = {same: count} if result.changed else {**repeats, same: count}
-    recent = dict(list(repeats.items())[-50:])
+        if result.changed:
+            repeats.clear()
+        repeats[same] = count
+    while len(repeats) > _REMEMBERED:
+        del repeats[next(iter(repeats))]
     return replace(
         turn,
         rounds=turn.rounds + 1,
         stumbles=0,
-        repeats=MappingProxyType(recent),
+        repeats=MappingProxyType(repeats),
         blocked=any(_is_blocked(result) for result in results),
         nobody=turn.nobody + sum(bool((result.details or {}).get("nobody")) for result in results),
     )
 
 
-def _same_call(call: Call, result: ToolResult) -> str:
+def _same_call(call: Call, result: ToolResult) -> int:
+    """The same number for the same call with the same result, within this process."""
     try:
         arguments = msgspec.json.encode(call.arguments, order="deterministic")
     except (TypeError, ValueError, RecursionError):
         arguments = encode_record(Assistant((replace(call, id=""),)))
-    name, told = (text.encode("utf-8", "replace") for text in (call.name, result.content))
-    return hashlib.blake2b(b"\0".join((name, arguments, told)), digest_size=12).hexdigest()
+    return hash((call.name, arguments, result.content))
 
 
 def _is_blocked(result: ToolResult) -> bool:

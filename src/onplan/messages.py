@@ -83,7 +83,7 @@ class Assistant(msgspec.Struct, frozen=True, tag="assistant", omit_defaults=True
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Call))
+        return tuple([part for part in self.parts if isinstance(part, Call)])
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):

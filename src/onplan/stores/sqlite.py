@@ -72,6 +72,7 @@ class SqliteStore:
         self.warnings: list[str] = []
         self._name = os.fsencode(path).decode("utf-8", "replace")
         self._path = _make_room(path, self._name)
+        self._file = os.fsencode(self._path)
         self._sync = sync
         self._patience = patience
         self._inode = 0
@@ -93,9 +94,13 @@ class SqliteStore:
         self._write(work)
 
     async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
-        def one(db: sqlite3.Connection) -> bool:
+        # One row is one statement and its own transaction. Most appends are, and they are what a round waits
+        # for: so the usual case goes straight, and everything else, a fault included, the long way.
+        if len(bodies) == 1 and self._db is not None:
             self._check_in_place()
-            return db.execute(_APPEND_ONE, (session, seq, time, bytes(bodies[0]))).rowcount == 1
+            with contextlib.suppress(sqlite3.Error, UnicodeError):
+                if self._db.execute(_APPEND_ONE, (session, seq, time, bytes(bodies[0]))).rowcount == 1:
+                    return
 
         def work(db: sqlite3.Connection) -> None:
             end = db.execute(f"SELECT key, {_END_OF_LOG} FROM sessions WHERE id = ?", (session,)).fetchone()
@@ -106,9 +111,7 @@ class SqliteStore:
             rows = [(number, time, bytes(body)) for number, body in enumerate(bodies, key << SEQ_BITS | seq)]
             db.executemany("INSERT INTO records VALUES (?,?,?)", rows)
 
-        # One row is one statement, its own transaction: most appends are, and it costs half as much.
-        if len(bodies) != 1 or not self._run(one):
-            self._write(work)
+        self._write(work)
 
     async def load(self, session: str, *, after: int = 0) -> list[Row]:
         after = max(after, 0)
@@ -259,9 +262,11 @@ class SqliteStore:
 
     def _check_in_place(self) -> None:
         # A file that was deleted under us still takes rows, and they are gone when we end.
-        with contextlib.suppress(FileNotFoundError):
-            if os.stat(self._path).st_ino == self._inode:
+        try:
+            if os.stat(self._file).st_ino == self._inode:
                 return
+        except FileNotFoundError:
+            pass
         raise StoreError(
             f"{self._name} was moved or deleted while it was open: nothing was stored. Start again"
         )
