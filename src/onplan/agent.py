@@ -126,7 +126,8 @@ class Agent:
 
         def offered() -> Toolset:
             """The plan's tools, as the session has them, and the others."""
-            return Toolset((*planner.tools(), *own_tools), {"state": state, **(inject or {})})
+            providers = {"state": state, **(inject or {})}
+            return Toolset((*planner.tools(), *own_tools), providers, planner.canonical)
 
         def state(_: object) -> dict[str, Any]:
             return _copied(session.messages, planner.plan)

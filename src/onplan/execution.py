@@ -64,7 +64,8 @@ class _Batch:
         self.notes: list[Note] = []
 
     async def run(self, calls: Sequence[Call]) -> None:
-        for call in calls:
+        for sent in calls:
+            call = self._parts.toolset.canonical(sent)
             tool = self._parts.toolset.find(call.name)
             alone = tool is None or not tool.parallel
             if alone and self._group:

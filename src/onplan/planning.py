@@ -30,8 +30,8 @@ from onplan.plan.changes import (
     Worked,
     Written,
 )
-from onplan.plan.decode import heard
-from onplan.plan.dialect import Dialect, tool_schemas
+from onplan.plan.decode import heard, translated
+from onplan.plan.dialect import DIALECTS, Dialect, tool_schemas
 from onplan.plan.ledger import Action, Author, compare
 from onplan.plan.memory import demand_text
 from onplan.plan.reminder import Reminder, ReminderKind, at_stop, due_after_round, due_before_request
@@ -188,6 +188,14 @@ class Planning:
             for schema in tool_schemas(settings.dialect, settings.rules)
         )
 
+    def canonical(self, call: Call) -> Call:
+        """A call of another dialect's write tool as one of ours: models fall back into what they learned."""
+        spoken = DIALECTS.get(call.name)
+        if spoken is None or self.state.settings.planning == "off":
+            return call
+        ours = self.state.dialect
+        return Call(call.id, ours.name, translated(call.arguments, spoken, ours))
+
     def _runner(self, name: str):
         async def run(arguments: Any, ctx: Ctx, providers: Mapping[str, Provider]) -> ToolOutput:
             outcome = await self._decide(PlanCall(name, arguments))
@@ -251,7 +259,7 @@ class Planning:
         if reply.text.strip() or not self.plan.todos:
             return False
         said = [message for message in view.messages[-8:] if isinstance(message, Assistant)][:-1]
-        written = bool(said) and any(call.name == self.state.dialect.name for call in said[-1].calls)
+        written = bool(said) and any(call.name in DIALECTS for call in said[-1].calls)
         return written and bool(said[-1].text.strip())
 
     def _announce_interruption(self, text: str, view: View) -> Note | None:

@@ -259,12 +259,19 @@ def _is_output(answer: object) -> TypeGuard[ToolOutput]:
 
 
 class Toolset:
-    """The tools of one agent, and the providers that fill their injected parameters.
+    """The tools of one agent, and the providers that fill their injected parameters. `canonical` turns calls
+    under names that are not offered into calls of what is meant.
 
     Raises `ToolDefinitionError` at once for two tools of one name or a parameter that nothing provides.
     """
 
-    def __init__(self, tools: Iterable[Tool], inject: Mapping[str, Provider] | None = None) -> None:
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        inject: Mapping[str, Provider] | None = None,
+        canonical: Callable[[Call], Call] | None = None,
+    ) -> None:
+        self._canonical = canonical
         self._providers = dict(inject or {})
         self._tools: dict[str, Tool] = {}
         for item in tools:
@@ -284,6 +291,13 @@ class Toolset:
 
     def find(self, name: str) -> Tool | None:
         return self._tools.get(name)
+
+    def canonical(self, call: Call) -> Call:
+        """The call under the name by which hooks and permissions know its tool: a name that is none here may
+        be another name for one."""
+        if call.name in self._tools or self._canonical is None:
+            return call
+        return self._canonical(call)
 
     def schemas(self) -> tuple[dict[str, Any], ...]:
         """What the model sees: name, description and input schema of every tool, in a fixed order."""

@@ -20,10 +20,11 @@ from parts import (
     write,
 )
 
+from onplan.agent import Agent
 from onplan.errors import ModelError
 from onplan.events import PlanChanged
-from onplan.hooks import Hooks
-from onplan.messages import Call, Note, Text
+from onplan.hooks import Hooks, View
+from onplan.messages import Call, Note, Text, ToolResult
 from onplan.models.scripted import Reply, ScriptedModel
 from onplan.permissions import Permissions
 from onplan.plan.settings import ReminderPolicy, Settings, settings
@@ -31,7 +32,7 @@ from onplan.planning import plan_of
 from onplan.protocols import Approval, Question, Rejected, Request
 from onplan.stores.memory import MemoryStore
 from onplan.tools.ask import ask_user
-from onplan.toolset import ToolOutput, tool
+from onplan.toolset import Tool, ToolOutput, tool
 
 DONE = (("a", "completed"), ("b", "completed"), ("c", "completed"))
 
@@ -385,3 +386,50 @@ async def test_a_tool_of_that_name_elsewhere_cannot_write_the_plan() -> None:
     result = await agent.run("go")
     assert (result.plan.to_json(), result.revision) == (todos(*THREE), 1)
     await check_fold(agent, store)
+
+
+# --- other dialects' names ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("todo_write", {"todos": [{"content": "A", "status": "in_progress"}]}),
+        ("TodoWrite", {"todos": [{"content": "A", "status": "in_progress", "activeForm": "Doing A"}]}),
+        ("todo", {"items": [{"id": "1", "text": "A", "status": "in_progress"}]}),
+        ("update_plan", {"plan": [{"step": "A", "status": "in_progress"}], "explanation": "why"}),
+        ("update_plan", '{"plan": [{"step": "A", "status": "in_progress"}]}'),
+    ],
+)
+async def test_a_write_in_another_dialect_is_one_of_ours_before_hooks_see_it(name: str, arguments: object):
+    seen: list[tuple[str, object]] = []
+
+    def look(call: Call, tool: Tool, view: View) -> None:
+        seen.append((call.name, call.arguments))
+
+    model = ScriptedModel([[Call("1", name, arguments)], "stop", "stop"])
+    async with await Agent.start(model=model, hooks=Hooks(before_tool=(look,))) as agent:
+        result = await agent.run("go")
+        assert [todo.to_json() for todo in result.plan] == [{"content": "A", "status": "in_progress"}]
+        assert seen == [("write_todos", {"todos": [{"content": "A", "status": "in_progress"}]})]
+        answer = next(message for message in agent.messages if isinstance(message, ToolResult))
+        assert (answer.name, answer.content) == ("write_todos", "Task list updated:\n[~] A")
+        assert agent.plan_state.distance.messages > 0
+
+
+async def test_a_bad_write_in_another_dialect_is_refused_with_the_right_shape():
+    model = ScriptedModel([[Call("1", "todo", {"items": [{"text": "A", "status": "nearly"}]})], "stop"])
+    async with await Agent.start(model=model) as agent:
+        await agent.run("go")
+        answer = next(message for message in agent.messages if isinstance(message, ToolResult))
+        assert answer.outcome == "error"
+        assert 'Send: {"todos": [{"content": "…", "status"' in answer.content
+        assert agent.plan_state.ledger.revision == 0
+
+
+async def test_another_dialects_name_is_unknown_where_planning_is_off():
+    model = ScriptedModel([[Call("1", "TodoWrite", {"todos": []})], "stop"])
+    async with await Agent.start(model=model, planning=settings(planning="off")) as agent:
+        await agent.run("go")
+        answer = next(message for message in agent.messages if isinstance(message, ToolResult))
+        assert answer.content.startswith("Error: no tool is named 'TodoWrite'")

@@ -83,6 +83,25 @@ def decode(arguments: object, dialect: Dialect, rules: Rules = Rules()) -> Decod
     return Decoded(tuple(todo for _, todo in todos), tuple(dict.fromkeys(repaired)))
 
 
+def translated(arguments: object, spoken: Dialect, dialect: Dialect) -> object:
+    """Arguments that were written in the dialect `spoken`, in the shape of `dialect`; as they are where they
+    make no list."""
+    match decode(arguments, spoken, Rules(None, None, None)):
+        case Decoded(todos=todos):
+            return {dialect.list_key: [_item(todo, dialect) for todo in todos]}
+        case Refusal():
+            return arguments
+
+
+def _item(todo: Todo, dialect: Dialect) -> dict[str, str]:
+    item = {dialect.content_key: todo.content, "status": str(todo.status)}
+    if dialect.id_key and todo.id:
+        item[dialect.id_key] = todo.id
+    if dialect.active_key and todo.active_form:
+        item[dialect.active_key] = todo.active_form
+    return item
+
+
 def heard(arguments: object, dialect: Dialect) -> object:
     """What of `arguments` the dialect looks at: equal for writes that differ in nothing that counts."""
     found = _find_list(arguments, dialect, [])
