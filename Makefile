@@ -10,11 +10,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo exercise test test-long check lint fix bench scenarios clean
+.PHONY: help demo exercise local test test-long check lint fix bench scenarios clean
 
 help:
 	@echo "make demo       the offline demo: a scripted model plans and writes a README for a small project"
 	@echo "make exercise N=1 MODEL=…   a practice job for a real model, judged (examples/exercises/)"
+	@echo "make local MODEL=FILE.gguf  onplan with a llama.cpp server and a model of yours: what works, what does not"
 	@echo "make test       all quick tests        make test-long   the campaigns that take minutes"
 	@echo "make check      format, lint, types, import contracts, tests"
 	@echo "make fix        format and mend what lint can mend"
@@ -44,6 +45,16 @@ $(VENV)/.dev: $(VENV)/.run
 	fi
 	@touch $@
 
+# A llama.cpp server, 40 MB: for `make local` alone.
+$(VENV)/.local: $(VENV)/.run
+	@echo "installing a llama.cpp server (once)"
+	@if command -v uv >/dev/null 2>&1; then \
+		uv pip install --quiet --python $(BIN)/python "xllamacpp>=2026.10"; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check "xllamacpp>=2026.10"; \
+	fi
+	@touch $@
+
 demo: $(VENV)/.run
 	@rm -rf $(RUN) && mkdir -p $(RUN) && cp -R examples/project $(RUN)/project
 	@ONPLAN_HOME=$(RUN)/home $(BIN)/onplan demo $(RUN)/project --auto
@@ -51,6 +62,11 @@ demo: $(VENV)/.run
 
 exercise: $(VENV)/.run
 	@$(BIN)/python examples/exercises/run.py $(N) --model "$(MODEL)"
+
+local: $(VENV)/.run
+	@$(BIN)/python examples/local/run.py --check "$(MODEL)"
+	@$(MAKE) --no-print-directory $(VENV)/.local
+	@$(BIN)/python examples/local/run.py "$(MODEL)"
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto

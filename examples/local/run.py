@@ -215,17 +215,20 @@ def run(model: Path, context: int, max_rounds: int, wait: float, into: Path) -> 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Try onplan with a llama.cpp server and a GGUF model.")
     parser.add_argument("model", nargs="?", default="", help="path of a GGUF file")
+    parser.add_argument("--check", action="store_true", help="only look whether it is one")
     parser.add_argument("--context", type=int, default=16_384, help="tokens that the server keeps room for")
     parser.add_argument("--max-rounds", type=int, default=4, help="of each job")
     parser.add_argument("--wait", type=float, default=120.0, help="seconds until a loaded model is healthy")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="onplan-local-") as made:
-        try:
-            model = checked(chosen.model)
+    try:
+        model = checked(chosen.model)
+        if chosen.check:
+            return 0
+        with tempfile.TemporaryDirectory(prefix="onplan-local-") as made:
             well = run(model, chosen.context, chosen.max_rounds, chosen.wait, Path(made))
-        except LocalError as error:
-            print(f"local: {error}", file=sys.stderr)
-            return 2
+    except LocalError as error:
+        print(f"local: {error}", file=sys.stderr)
+        return 2
     return 0 if well else 1
 
 

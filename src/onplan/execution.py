@@ -177,7 +177,8 @@ class _Batch:
             ):
                 match decision:
                     case Replace(content=content):
-                        result = replace(result, content=content)
+                        # A hook that hides something saw the text only.
+                        result = replace(result, content=content, media=())
                         self._ready[call.id] = result
                     case note:
                         self._said.setdefault(call.id, []).append(note)
@@ -214,6 +215,7 @@ def _result(call: Call, tool: Tool | None, output: ToolOutput) -> ToolResult:
         "error" if output.is_error else "ok",
         output.details,
         changed=tool is not None and not tool.read_only and not output.is_error,
+        media=() if output.is_error else output.media,
     )
 
 

@@ -100,7 +100,7 @@ class Skip(msgspec.Struct, frozen=True):
 
 
 class Replace(msgspec.Struct, frozen=True):
-    """Of `after_tool`: the model reads this instead of the result's content."""
+    """Of `after_tool`: the model reads this instead of the result's content and media."""
 
     content: str
 

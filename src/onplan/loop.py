@@ -215,7 +215,7 @@ def _same_call(call: Call, result: ToolResult) -> int:
         arguments = msgspec.json.encode(call.arguments, order="deterministic")
     except (TypeError, ValueError, RecursionError):
         arguments = encode_record(Assistant((replace(call, id=""),)))
-    return hash((call.name, arguments, result.content))
+    return hash((call.name, arguments, result.content, result.media))
 
 
 def _is_blocked(result: ToolResult) -> bool:

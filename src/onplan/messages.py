@@ -86,10 +86,27 @@ class Assistant(msgspec.Struct, frozen=True, tag="assistant", omit_defaults=True
         return tuple([part for part in self.parts if isinstance(part, Call)])
 
 
+class Media(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An image or a PDF for the model. `data` is base64; `name` says what it is, a path for instance."""
+
+    media_type: str
+    data: str
+    name: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes, decoded."""
+        return len(self.data) * 3 // 4 - self.data.count("=", -2)
+
+    def __str__(self) -> str:
+        return f"{self.media_type}, {self.size:,} bytes"
+
+
 class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
     """The one answer to a call. `content` is for the model; `details` is for code and people.
 
     `changed`: the call succeeded and its tool is one that may change things outside of the plan.
+    `media` goes to the model behind `content`, where it takes such and the call succeeded.
     """
 
     call_id: str
@@ -98,6 +115,7 @@ class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=T
     outcome: Outcome = "ok"
     details: Details | None = None
     changed: bool = False
+    media: tuple[Media, ...] = ()
 
 
 class Note(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
@@ -121,8 +139,19 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // 4)
 
 
+MEDIA_TOKENS = 1_500
+"""What an image, or a PDF, counts for in an estimate: about what a screenful costs. Many pages cost more."""
+
+
+def estimate(message: Message) -> int:
+    """Tokens of `message` where no provider counted them: its text's, and a fixed number for each of its
+    media."""
+    media = len(message.media) if isinstance(message, ToolResult) else 0
+    return estimate_tokens(model_text(message)) + MEDIA_TOKENS * media
+
+
 def model_text(message: Message) -> str:
-    """All that a model reads of `message`, as one string: the basis of every size estimate."""
+    """All text that a model reads of `message`, as one string: the basis of every size estimate."""
     match message:
         case User(text=text) | Note(text=text):
             return text

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 from onplan.errors import PlanError
 from onplan.events import PlanChanged, PlanEdited, PrefixChanged, Record, Resumed, SessionStarted, TurnEnded
 from onplan.hooks import Continue, EndTurn, Hooks, PlanChange, Skip, View
-from onplan.messages import Assistant, Call, Message, Note, ToolResult, User, estimate_tokens, model_text
+from onplan.messages import Assistant, Call, Message, Note, ToolResult, User, estimate
 from onplan.plan.answer import answer
 from onplan.plan.changes import (
     Asked,
@@ -66,7 +66,7 @@ class PlanFold:
                 self._evolve(TurnBegan())
                 self._in_turn = True
             case Assistant():
-                self._evolve(Asked(1, record.usage.output or estimate_tokens(model_text(record))))
+                self._evolve(Asked(1, record.usage.output or estimate(record)))
                 self._outstanding = {call.id for call in record.calls}
             case ToolResult():
                 self._result(record)
@@ -95,7 +95,7 @@ class PlanFold:
             self._grow(result)
             self._evolve(Demanded())
         elif last:  # the usual round: all that it changes in one step
-            self._evolve(RoundEnded(1, result.changed, 1, estimate_tokens(result.content)))
+            self._evolve(RoundEnded(1, result.changed, 1, estimate(result)))
             return
         else:
             self._grow(result)
@@ -120,7 +120,7 @@ class PlanFold:
                 pass
 
     def _grow(self, message: Message) -> None:
-        self._evolve(Grew(1, estimate_tokens(model_text(message))))
+        self._evolve(Grew(1, estimate(message)))
 
     def _resettle(self, stored: Mapping[str, Any]) -> None:
         """The log's settings count; a dialect of the host's own making is kept, the log has only its name."""

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Annotated, Any, TypeAlias, TypeGuard, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec.structs import replace
 
 from onplan.errors import ToolDefinitionError, ToolError
-from onplan.messages import Call, Details
+from onplan.messages import Call, Details, Media
 
 T = TypeVar("T")
 
@@ -41,11 +42,13 @@ Provider: TypeAlias = Callable[[Ctx], object]
 
 
 class ToolOutput(msgspec.Struct, frozen=True):
-    """What a tool answers: `content` for the model, `details` for code and people."""
+    """What a tool answers: `content` for the model, `details` for code and people. `media`: images and PDFs
+    that go to the model along with `content`, except with an error."""
 
     content: str
     details: Details | None = None
     is_error: bool = False
+    media: tuple[Media, ...] = ()
 
 
 class Param(msgspec.Struct, frozen=True):
@@ -138,7 +141,7 @@ def _tool_of(
             return output  # of what is no output, the toolset says so
         known = ", ".join(arguments_type.__struct_fields__) or "none"
         line = f"(ignored: {', '.join(key[:40] for key in ignored[:5])}; parameters of {name}: {known})"
-        return ToolOutput(f"{output.content}\n{line}", output.details, output.is_error)
+        return replace(output, content=f"{output.content}\n{line}")
 
     return Tool(
         name=name,
@@ -254,8 +257,22 @@ def _short(error: Exception) -> str:
 
 
 def _is_output(answer: object) -> TypeGuard[ToolOutput]:
-    content: object = answer.content if isinstance(answer, ToolOutput) else None
-    return isinstance(content, str)
+    if not isinstance(answer, ToolOutput):
+        return False
+    content: object = answer.content
+    return isinstance(content, str) and _are_media(answer.media)
+
+
+def _are_media(media: object) -> bool:
+    """What is none could be written to a log, but not be read again."""
+    return isinstance(media, tuple) and all(_is_medium(item) for item in cast("tuple[object, ...]", media))
+
+
+def _is_medium(item: object) -> bool:
+    if not isinstance(item, Media):
+        return False
+    texts: tuple[object, ...] = (item.media_type, item.data, item.name)
+    return all(isinstance(text, str) for text in texts)
 
 
 class Toolset:

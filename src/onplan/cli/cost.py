@@ -10,14 +10,14 @@ import msgspec
 
 from onplan.agent import Agent
 from onplan.cli.view.words import counted
-from onplan.messages import Assistant, Call, Message, Note, ToolResult, estimate_tokens, model_text
+from onplan.messages import Assistant, Call, Message, Note, ToolResult, estimate, estimate_tokens, model_text
 from onplan.plan.settings import Settings
 from onplan.planning import prompt_text
 
 
 @dataclass(frozen=True, slots=True)
 class PlanningCost:
-    """Tokens are estimates (UTF-8 bytes / 4, rounded up), of the whole session.
+    """Tokens are estimates (UTF-8 bytes / 4, rounded up; 1,500 for an image), of the whole session.
 
     `fixed_characters` and `fixed_tokens`: schemas of the plan tools and the prompt's sentences, which go
     along with every request. `tokens`: the fixed part once, calls, answers and reminders;
@@ -58,7 +58,7 @@ def planning_cost(
     total = estimate_tokens(system) + sum(estimate_tokens(_json(tool)) for tool in tools)
     sent, answers, reminders = list[Call](), list[str](), list[str]()
     for message in messages:
-        total += estimate_tokens(model_text(message))
+        total += estimate(message)
         match message:
             case Assistant(calls=calls):
                 sent += [call for call in calls if call.name in names]

@@ -22,6 +22,7 @@ from onplan.cli.view.screen import Screen, Span, screen_on
 from onplan.config import Config
 from onplan.errors import StoreError
 from onplan.events import Event, RequestStarted, Warned
+from onplan.messages import ToolResult
 from onplan.session import read
 
 
@@ -106,10 +107,17 @@ async def _begin_stream(run: Running, out: Screen) -> None:
 
 
 def event_writer(agent: Agent, out: Screen) -> Callable[[Event], None]:
-    """Writes each event as a line of JSON; a request also says how far away the plan is in it."""
+    """Writes each event as a line of JSON; a request also says how far away the plan is in it, and of an
+    image there is its size in place of its bytes."""
 
     def write(event: Event) -> None:
-        out.json(_with_distance(event, agent) if isinstance(event, RequestStarted) else event)
+        match event:
+            case RequestStarted():
+                out.json(_with_distance(event, agent))
+            case ToolResult(media=media) if media:
+                out.json(_without_data(event))
+            case _:
+                out.json(event)
 
     return write
 
@@ -118,3 +126,9 @@ def _with_distance(event: RequestStarted, agent: Agent) -> dict[str, Any]:
     distance = agent.plan_state.distance
     known: dict[str, Any] = msgspec.to_builtins(event)
     return {**known, "distance": {"messages": distance.messages, "tokens": distance.tokens}}
+
+
+def _without_data(result: ToolResult) -> dict[str, Any]:
+    known: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(result, media=()))
+    told = [{"media_type": one.media_type, "bytes": one.size, "name": one.name} for one in result.media]
+    return {**known, "media": told}

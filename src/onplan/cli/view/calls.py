@@ -46,7 +46,8 @@ def short_arguments(call: Call) -> str:
 def outcome_line(result: ToolResult) -> Spans:
     """`→ ok: 12 lines` or the first line of what went wrong."""
     if result.outcome == "ok":
-        return (Span(" → ", "dim"), Span(_said(result.content), "dim"))
+        shown = "".join(f" + {medium}" for medium in result.media)
+        return (Span(" → ", "dim"), Span(f"{_said(result.content)}{shown}", "dim"))
     word, style = _OUTCOMES[result.outcome]
     return (Span(" → ", "dim"), Span(f"{word}: {_said(result.content)}", style))
 
