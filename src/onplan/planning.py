@@ -5,10 +5,11 @@ The plan is a fold over the log: a write counts once its result is in there, nev
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast, get_args
+
+import msgspec
 
 from onplan.errors import PlanError
 from onplan.events import PlanChanged, PlanEdited, PrefixChanged, Record, Resumed, SessionStarted, TurnEnded
@@ -48,6 +49,12 @@ Judge = Callable[[PlanChange], Awaitable[str | None]]
 _KEY = "plan"
 
 
+class _Expected(msgspec.Struct, frozen=True):
+    call_id: str
+    before: State
+    after: State
+
+
 class PlanFold:
     """The plan's state as a fold over records or messages, advanced one at a time."""
 
@@ -56,6 +63,11 @@ class PlanFold:
         self.interrupted = False
         self._outstanding: set[str] = set()
         self._in_turn = False
+        self._expected: _Expected | None = None
+
+    def expect(self, call_id: str, before: State, after: State) -> None:
+        """What the write of `call_id` makes of the state `before`, worked out already to answer it."""
+        self._expected = _Expected(call_id, before, after)
 
     def fold(self, record: Record) -> None:
         match record:
@@ -89,8 +101,9 @@ class PlanFold:
         self._outstanding.discard(result.call_id)
         kept = (result.details or {}).get(_KEY)
         if result.name in self.state.dialect.tool_names:
-            self._grow(result)
-            self._plan_call(kept)
+            if not self._came_as_expected(result.call_id, kept):
+                self._grow(result)
+                self._plan_call(kept)
         elif kept == "demanded" and result.outcome == "not_executed":
             self._grow(result)
             self._evolve(Demanded())
@@ -103,11 +116,28 @@ class PlanFold:
         if last:
             self._evolve(RoundEnded())
 
+    def _came_as_expected(self, call_id: str, kept: Any) -> bool:
+        """Take the state that was worked out before, if it is this write's and nothing happened meanwhile."""
+        expected, self._expected = self._expected, None
+        if expected is None or expected.call_id != call_id or self.state is not expected.before:
+            return False
+        match kept:
+            case {"revision": revision} if revision == expected.after.ledger.revision:
+                pass
+            case _:
+                return False
+        self.state = expected.after  # the plan is in the answer, so the distance is 0 however long that is
+        return True
+
     def _plan_call(self, kept: Any) -> None:
         # Without an outcome it did not run; one that this version does not know changes nothing here.
-        with contextlib.suppress(PlanError):
-            if isinstance(kept, dict):
-                self._evolve(outcome_from_json(cast("dict[str, Any]", kept)))
+        if not isinstance(kept, dict):
+            return
+        try:
+            outcome = outcome_from_json(cast("dict[str, Any]", kept))
+        except PlanError:
+            return
+        self._evolve(outcome)
 
     def _note(self, note: Note) -> None:
         self._grow(note)
@@ -199,9 +229,12 @@ class Planning:
     def _runner(self, name: str):
         async def run(arguments: Any, ctx: Ctx, providers: Mapping[str, Provider]) -> ToolOutput:
             outcome = await self._decide(PlanCall(name, arguments))
+            before = self.state
+            after = evolve(before, outcome)
             if isinstance(outcome, Written):
                 self._writing = ctx.call_id
-            said = answer(self.state, evolve(self.state, outcome), outcome)
+                self._folded.expect(ctx.call_id, before, after)
+            said = answer(before, after, outcome)
             return ToolOutput(said.text, {_KEY: outcome_to_json(outcome)}, said.is_error)
 
         return run

@@ -259,8 +259,11 @@ def _short(error: Exception) -> str:
 def _is_output(answer: object) -> TypeGuard[ToolOutput]:
     if not isinstance(answer, ToolOutput):
         return False
-    content: object = answer.content
-    return isinstance(content, str) and _are_media(answer.media)
+    return _is_text(answer.content) and _are_media(answer.media)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _are_media(media: object) -> bool:
@@ -269,10 +272,7 @@ def _are_media(media: object) -> bool:
 
 
 def _is_medium(item: object) -> bool:
-    if not isinstance(item, Media):
-        return False
-    texts: tuple[object, ...] = (item.media_type, item.data, item.name)
-    return all(isinstance(text, str) for text in texts)
+    return isinstance(item, Media) and all(map(_is_text, (item.media_type, item.data, item.name)))
 
 
 class Toolset:

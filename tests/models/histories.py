@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from onplan.messages import (
     Assistant,
     Call,
+    Media,
     Message,
     Note,
     Outcome,
@@ -41,6 +43,10 @@ class History:
     requests: tuple[int, ...]
 
 
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
 # Lone surrogates, blanks and control characters among ordinary text.
 texts = st.one_of(
     st.sampled_from(["", " ", "\n", "ok", "déjà ✓", "\ud800", "\ud83d\ude00", "a\x00b", "x" * 300]),
@@ -64,6 +70,12 @@ _notes = st.builds(
     Note, texts, st.just("reminder"), st.sampled_from(["beside", "message"])
 )  # where it goes is its own to say
 _outcomes = st.sampled_from(get_args(Outcome))
+_media = st.builds(
+    Media,
+    st.sampled_from(["image/png", "image/jpeg", "image/webp", "application/pdf", "image/tiff", ""]),
+    st.one_of(st.binary(min_size=1, max_size=9).map(_base64), st.sampled_from(["", "no base64", "\ud800"])),
+    texts,
+)
 _calls = st.builds(Call, _ids, _names, _arguments)
 
 
@@ -96,7 +108,10 @@ def _replies(draw: st.DrawFn) -> list[Message]:
     if not calls:
         stop: StopReason = draw(st.sampled_from(["end", "length"]))
         return [Assistant(tuple(parts), stop), Note("Go on.", "length", "message")]
-    results = [ToolResult(call.id, call.name, draw(texts), draw(_outcomes)) for call in calls]
+    media = st.one_of(st.just(()), st.lists(_media, max_size=3).map(tuple))
+    results = [
+        ToolResult(call.id, call.name, draw(texts), draw(_outcomes), media=draw(media)) for call in calls
+    ]
     return [Assistant(tuple(parts), "tool_calls"), *results, *draw(st.lists(_notes, max_size=2))]
 
 

@@ -13,6 +13,7 @@ from onplan.errors import ModelError
 from onplan.messages import Assistant, Call, Text
 from onplan.models.anthropic import AnthropicModel
 from onplan.models.connection import Retry
+from onplan.models.names import EVERYTHING
 from onplan.models.openai import OpenAIModel
 from onplan.models.scripted import Cut, Reply, ScriptedModel
 from onplan.models.wire_chat import OPENAI
@@ -45,11 +46,19 @@ def model_for(kind: str, server: Server, *, key: str = KEY, **more: Any) -> Anth
         case "anthropic":
             return AnthropicModel("claude-test", api_key=key, base_url=server.url, **more)
         case "responses":
-            return OpenAIModel("gpt-test", api_key=key, base_url=f"{server.url}/v1", api="responses", **more)
+            return OpenAIModel(
+                "gpt-test",
+                api_key=key,
+                base_url=f"{server.url}/v1",
+                api="responses",
+                takes=EVERYTHING,
+                **more,
+            )
         case "strict chat":
             return OpenAIModel("devstral-test", api_key=key, base_url=f"{server.url}/v1", **more)
         case _:
-            return OpenAIModel("qwen-test", api_key=key, base_url=f"{server.url}/v1", quirks=OPENAI, **more)
+            more = {"quirks": OPENAI, "takes": EVERYTHING, **more}
+            return OpenAIModel("qwen-test", api_key=key, base_url=f"{server.url}/v1", **more)
 
 
 @pytest.mark.parametrize("kind", SPEECHES)

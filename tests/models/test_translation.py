@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from onplan.messages import Assistant, Call, Message, Note, Text, Thinking, ToolResult, User
+from onplan.models.names import IMAGES, NOTHING
 from onplan.models.wire import Fold, Translation, Wire, arguments_object, legal_text, translate
 from onplan.models.wire_anthropic import AnthropicFold, anthropic_prefix, with_breakpoints
 from onplan.models.wire_chat import COMPATIBLE, OPENAI, STRICT, ChatFold, chat_request
@@ -58,6 +59,8 @@ FORMATS = [
     Format("openai", lambda: ChatFold(OPENAI), _chat_body, chat_faults),
     Format("compatible", lambda: ChatFold(COMPATIBLE), _chat_body, chat_faults),
     Format("strict", lambda: ChatFold(STRICT), _chat_body, strict_chat_faults),
+    Format("blind", lambda: ChatFold(OPENAI, NOTHING), _chat_body, chat_faults),
+    Format("images only", lambda: AnthropicFold(IMAGES), _anthropic_body, anthropic_faults),
     Format("responses", ResponsesFold, _responses_body, responses_faults),
 ]
 every_format = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)

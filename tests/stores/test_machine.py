@@ -40,7 +40,7 @@ class Stores(RuleBasedStateMachine):
         self._directory = tempfile.TemporaryDirectory()
         self._path = Path(self._directory.name) / "sessions.sqlite3"
         self._model = MemoryStore()
-        self._stores = [SqliteStore.open(self._path), SqliteStore.open(self._path)]
+        self._stores = [SqliteStore.open(self._path, moment=0.0) for _ in range(2)]
 
     def teardown(self) -> None:
         for store in self._stores:
@@ -97,7 +97,7 @@ class Stores(RuleBasedStateMachine):
     @rule(which=WHICH)
     def open_again(self, which: int) -> None:
         done(self._stores[which].close())
-        self._stores[which] = SqliteStore.open(self._path)
+        self._stores[which] = SqliteStore.open(self._path, moment=0.0)
 
     @invariant()
     def lists_are_equal(self) -> None:

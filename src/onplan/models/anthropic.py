@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onplan.messages import Assistant, Call, Part, StopReason, Text, Thinking, Usage
 from onplan.models.connection import PATIENT, Endpoint, PerLoop, Retry, ServerError, persistently
+from onplan.models.names import Takes, takes_of
 from onplan.models.wire import Translation, received_arguments
 from onplan.models.wire_anthropic import REDACTED, AnthropicFold, anthropic_prefix, with_breakpoints
 from onplan.protocols import Delta, Request
@@ -35,7 +36,8 @@ class AnthropicModel:
     """A `Model` behind the Messages API.
 
     `max_tokens` is the longest reply. `timeout`: seconds of silence after which a request is given up.
-    `thinking` goes to the API as it is; `None` leaves it to the model's own default.
+    `thinking` goes to the API as it is; `None` leaves it to the model's own default. `takes`: what it takes
+    besides text; `None` goes by its name.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class AnthropicModel:
         name: str = "",
         max_tokens: int = 32_000,
         thinking: dict[str, Any] | None = None,
+        takes: Takes | None = None,
         timeout: float = 300.0,
         retry: Retry = PATIENT,
     ) -> None:
@@ -57,7 +60,10 @@ class AnthropicModel:
         self._timeout = timeout
         self._retry = retry
         self._endpoint = Endpoint(model, base_url, "ANTHROPIC_API_KEY")
-        self._translation = Translation(AnthropicFold)
+        # Who serves Claude speaks its whole format, a gateway too.
+        own = base_url == URL or "claude" in model.casefold()
+        taken = takes_of(model, own=own) if takes is None else takes
+        self._translation = Translation(lambda: AnthropicFold(taken))
         self._clients = PerLoop(lambda: _connect(api_key, base_url, timeout))
 
     @property

@@ -21,6 +21,20 @@ _FAMILIES: tuple[tuple[str, Provider], ...] = (
     ("o4", "openai"),
 )
 
+MediaKind: TypeAlias = Literal["image", "pdf"]
+Takes: TypeAlias = frozenset[MediaKind]
+"""What a model takes besides text."""
+
+EVERYTHING: Takes = frozenset(get_args(MediaKind))
+IMAGES: Takes = frozenset(("image",))
+NOTHING: Takes = frozenset()
+
+_BLIND = re.compile(r"gpt-3|gpt-4(-\d|-32k|$)|gpt-oss|o1-(mini|preview)|o3-mini|claude-(2|instant)")
+_NO_PDFS = re.compile(r"claude-3-(opus|sonnet|haiku)|gpt-4-|chatgpt-")
+_SEEING = re.compile(
+    r"(claude|gemini|gpt-(4o|4\.1|4-turbo|[5-9])|chatgpt-|o[134](-|$))|.*(vl\d*\b|vision|llava|pixtral)"
+)
+
 _DEFAULTS: Mapping[Provider, str] = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-6.1-sol"}
 
 DEFAULT_COST_CAP = 5.0
@@ -91,3 +105,17 @@ def default_name(environ: Mapping[str, str]) -> str:
     if environ.get("OPENAI_API_KEY", "").strip() and not environ.get("OPENAI_BASE_URL", "").strip():
         return f"openai:{_DEFAULTS['openai']}"
     return ""
+
+
+def takes_of(model: str, *, own: bool) -> Takes:
+    """What a model takes besides text, told by its name. `own`: it answers at its provider's own address.
+
+    There all but some old models take images and PDFs. Elsewhere a server may refuse every request that
+    holds an image, and with it the rest of the session, so only names that tell of images count.
+    """
+    name = model.casefold().rpartition("/")[2]
+    if _BLIND.match(name):
+        return NOTHING
+    if own:
+        return IMAGES if _NO_PDFS.match(name) else EVERYTHING
+    return IMAGES if _SEEING.match(name) else NOTHING

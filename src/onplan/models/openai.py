@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from onplan.messages import Assistant, Call, Part, StopReason, Text, Thinking, Usage
 from onplan.models.connection import PATIENT, Endpoint, PerLoop, Retry, ServerError, persistently
+from onplan.models.names import Takes, takes_of
 from onplan.models.wire import Translation, received_arguments
 from onplan.models.wire_chat import OPENAI, ChatFold, Quirks, chat_request, quirks_of
 from onplan.models.wire_responses import ResponsesFold, responses_request, signature_of
@@ -28,7 +29,8 @@ class OpenAIModel:
     """A `Model` behind Chat Completions or the Responses API.
 
     `api`: which of the two; by default Responses where the endpoint is OpenAI's own, else Chat Completions,
-    which every compatible server speaks. `timeout`: seconds of silence after which a request is given up.
+    which every compatible server speaks. `takes`: what the model takes besides text; `None` goes by its
+    name. `timeout`: seconds of silence after which a request is given up.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class OpenAIModel:
         name: str = "",
         api: Api | None = None,
         quirks: Quirks | None = None,
+        takes: Takes | None = None,
         timeout: float = 300.0,
         retry: Retry = PATIENT,
     ) -> None:
@@ -51,8 +54,9 @@ class OpenAIModel:
         self._endpoint = Endpoint(model, base_url, "OPENAI_API_KEY")
         self._api: Api = api or ("responses" if own else "chat")
         found = quirks or (OPENAI if own else quirks_of(model))
-        fold = ResponsesFold if self._api == "responses" else lambda: ChatFold(found)
-        self._translation = Translation(fold)
+        taken = takes_of(model, own=own) if takes is None else takes
+        responses = self._api == "responses"
+        self._translation = Translation(lambda: ResponsesFold(taken) if responses else ChatFold(found, taken))
         self._clients = PerLoop(lambda: _connect(api_key, base_url, timeout))
 
     @property

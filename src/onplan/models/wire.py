@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import binascii
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any, Protocol, TypeAlias, cast
 
 import msgspec
 
 from onplan.events import encode_record
-from onplan.messages import Assistant, Call, Message
+from onplan.messages import Assistant, Call, Media, Message, ToolResult
+from onplan.models.names import MediaKind, Takes
+from onplan.plan.text import one_line
 
 Wire: TypeAlias = dict[str, Any]
 """A message or item as JSON objects have it. Once made it is never changed, only replaced."""
@@ -20,6 +23,19 @@ NO_OUTPUT = "(no output)"
 NO_REPLY = "(no reply)"
 """Stand where a provider refuses an empty text, or where roles would not alternate."""
 
+MAX_MEDIA = 20
+MAX_MEDIA_DATA = 20_000_000
+"""Images and PDFs of one conversation that are sent, and characters of their data. Each is sent again with
+every request: Anthropic takes 32 MB, and of more than 20 images none that is larger than 2,000 pixels."""
+
+_KINDS: Mapping[str, MediaKind] = {
+    "image/png": "image",
+    "image/jpeg": "image",
+    "image/gif": "image",
+    "image/webp": "image",
+    "application/pdf": "pdf",
+}
+_LONGEST_NAME = 200
 _LONGEST_ECHO = 2_000
 _CONVERSATIONS = 4
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
@@ -93,6 +109,73 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.DecodeError):
         record = msgspec.json.decode(encode_record(Assistant((Call("", "", value),))))
         return record["parts"][0]["arguments"]
+
+
+# --- images and PDFs --------------------------------------------------------------------------------
+
+
+class Shown:
+    """Tells which media of a conversation are sent, and what is said in place of the others.
+
+    A provider that refuses one of them refuses every later request too, as none is ever taken back. What
+    was decided of one does not change with what comes after it.
+    """
+
+    def __init__(self, takes: Takes) -> None:
+        self._takes = takes
+        self._count = 0
+        self._data = 0
+
+    def of(self, result: ToolResult) -> tuple[str, list[Media]]:
+        """The text of a result, never blank, with a remark where something is not shown; and what is."""
+        shown: list[Media] = []
+        remarks: dict[str, None] = {}
+        for medium in result.media:
+            if objection := self._objection(medium, result):
+                remarks[f"(not shown: {objection})"] = None
+                continue
+            self._count += 1
+            self._data += len(medium.data)
+            shown.append(medium)
+        return "\n".join((spoken(result.content, NO_OUTPUT), *remarks)), shown
+
+    def _objection(self, medium: Media, result: ToolResult) -> str:
+        kind = _KINDS.get(medium.media_type)
+        if result.outcome != "ok":
+            return "the call did not succeed"  # Anthropic refuses media in an error
+        if kind is None:
+            return "only PNG, JPEG, GIF, WebP and PDF can be"
+        if kind not in self._takes:
+            return f"this model takes no {'images' if kind == 'image' else 'PDFs'}"
+        if not _is_base64(medium.data):
+            return "its data is damaged"
+        if self._count >= MAX_MEDIA or self._data + len(medium.data) > MAX_MEDIA_DATA:
+            return "the session holds as many images and PDFs as can be sent; a new one can show more"
+        return ""
+
+
+def is_image(medium: Media) -> bool:
+    return _KINDS.get(medium.media_type) == "image"
+
+
+def data_url(medium: Media) -> str:
+    return f"data:{medium.media_type};base64,{medium.data}"
+
+
+def media_name(medium: Media) -> str:
+    """What to call it: one line that is not blank."""
+    name = one_line(legal_text(medium.name))[:_LONGEST_NAME]
+    return spoken(name, "image" if is_image(medium) else "document.pdf")
+
+
+def _is_base64(data: str) -> bool:
+    try:
+        return len(binascii.a2b_base64(data, strict_mode=True)) > 0
+    except ValueError:
+        return False
+
+
+# --- ids --------------------------------------------------------------------------------------------
 
 
 class CallIds:

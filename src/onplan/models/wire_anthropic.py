@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from onplan.messages import Assistant, Message, Note, Part, Text, Thinking, ToolResult, User
+from onplan.messages import Assistant, Media, Message, Note, Part, Text, Thinking, ToolResult, User
+from onplan.models.names import EVERYTHING, Takes
 from onplan.models.wire import (
-    NO_OUTPUT,
     NO_REPLY,
     NO_TEXT,
     CallIds,
+    Shown,
     Wire,
     arguments_object,
+    is_image,
     legal_name,
     legal_text,
+    media_name,
     spoken,
 )
 from onplan.models.wire_responses import SIGNED_BY_OPENAI
@@ -27,11 +30,13 @@ _CACHED = {"cache_control": {"type": "ephemeral"}}
 
 class AnthropicFold:
     """Roles alternate; the results of a reply are the first blocks of the message after it, in call order;
-    reminders follow them as text; no text is blank; thinking goes back where it is signed."""
+    reminders follow them as text; no text is blank; thinking goes back where it is signed; images and PDFs
+    are in their results."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes: Takes = EVERYTHING) -> None:
         self.sent: list[Wire] = []
         self._ids = CallIds()
+        self._shown = Shown(takes)
 
     def add(self, message: Message) -> None:
         match message:
@@ -48,10 +53,11 @@ class AnthropicFold:
         self.sent.append({"role": role, "content": blocks})
 
     def _result(self, result: ToolResult) -> Wire:
+        text, media = self._shown.of(result)
         block: Wire = {
             "type": "tool_result",
             "tool_use_id": self._ids.of_result(result.call_id),
-            "content": spoken(result.content, NO_OUTPUT),
+            "content": [_text(text), *map(_medium, media)] if media else text,
         }
         return block if result.outcome == "ok" else {**block, "is_error": True}
 
@@ -64,6 +70,13 @@ class AnthropicFold:
         after_reply = bool(self.sent) and self.sent[-1]["role"] == "assistant"
         if blocks or not after_reply:
             self._put("assistant", blocks or [_text(NO_REPLY)])
+
+
+def _medium(medium: Media) -> Wire:
+    source = {"type": "base64", "media_type": medium.media_type, "data": medium.data}
+    if is_image(medium):
+        return {"type": "image", "source": source}
+    return {"type": "document", "source": source, "title": media_name(medium)}
 
 
 def _block(part: Part, ids: Iterator[str]) -> Wire | None:

@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onplan.messages import Assistant, Message, Note, ToolResult, User
+from onplan.messages import Assistant, Media, Message, Note, ToolResult, User
+from onplan.models.names import EVERYTHING, Takes
 from onplan.models.wire import (
-    NO_OUTPUT,
     NO_REPLY,
     NO_TEXT,
     CallIds,
+    Shown,
     Wire,
     arguments_json,
+    data_url,
+    is_image,
     legal_name,
     legal_text,
+    media_name,
     spoken,
 )
 
@@ -51,13 +55,17 @@ def quirks_of(model: str) -> Quirks:
 
 
 class ChatFold:
-    """Tool messages come directly after their calls, in call order; reminders follow them; no content is
-    blank; thinking stays at home, as this format has no place for it."""
+    """Tool messages come directly after their calls, in call order; images and PDFs of these results follow
+    in a user message, as a tool message holds text only; then reminders. No content is blank; thinking stays
+    at home, as this format has no place for it."""
 
-    def __init__(self, quirks: Quirks = OPENAI) -> None:
+    def __init__(self, quirks: Quirks = OPENAI, takes: Takes = EVERYTHING) -> None:
         self.sent: list[Wire] = []
         self._quirks = quirks
         self._ids = CallIds()
+        self._shown = Shown(takes)
+        self._unanswered = 0
+        self._waiting: list[Wire] = []
 
     def add(self, message: Message) -> None:
         match message:
@@ -74,10 +82,13 @@ class ChatFold:
         text = spoken(text, NO_TEXT)
         if joins and self._last() == "user":
             self._join(text)
-            return
+        else:
+            self._say(text)
+
+    def _say(self, content: str | list[Wire]) -> None:
         if self._last() == "tool" and not self._quirks.user_after_tool:
             self.sent.append({"role": "assistant", "content": NO_REPLY})
-        self.sent.append({"role": "user", "content": text})
+        self.sent.append({"role": "user", "content": content})
 
     def _note(self, text: str, *, joins: bool) -> None:
         if self._last() == "tool" and not self._quirks.user_after_tool:
@@ -90,18 +101,24 @@ class ChatFold:
 
     def _join(self, text: str) -> None:
         last = self.sent.pop()
-        self.sent.append({**last, "content": f"{last['content']}\n\n{text}"})
+        before = last["content"]
+        joined = f"{before}\n\n{text}" if isinstance(before, str) else [*before, _text(text)]
+        self.sent.append({**last, "content": joined})
 
     def _result(self, result: ToolResult) -> None:
-        self.sent.append(
-            {
-                "role": "tool",
-                "tool_call_id": self._ids.of_result(result.call_id),
-                "content": spoken(result.content, NO_OUTPUT),
-            }
-        )
+        text, media = self._shown.of(result)
+        call_id = self._ids.of_result(result.call_id)
+        self.sent.append({"role": "tool", "tool_call_id": call_id, "content": text})
+        for medium in media:
+            told = f"Shown by {legal_name(result.name)}: {media_name(medium)}"
+            self._waiting += [_text(told), _medium(medium)]
+        self._unanswered -= 1
+        if self._unanswered <= 0 and self._waiting:
+            self._say(self._waiting)
+            self._waiting = []
 
     def _reply(self, reply: Assistant) -> None:
+        self._unanswered, self._waiting = len(reply.calls), []
         calls = [
             {
                 "id": call_id,
@@ -121,6 +138,16 @@ class ChatFold:
             text = "\n\n".join(part for part in (before, text) if part)
         message: Wire = {"role": "assistant", "content": text}
         self.sent.append({**message, "tool_calls": calls} if calls else message)
+
+
+def _text(text: str) -> Wire:
+    return {"type": "text", "text": text}
+
+
+def _medium(medium: Media) -> Wire:
+    if is_image(medium):
+        return {"type": "image_url", "image_url": {"url": data_url(medium)}}
+    return {"type": "file", "file": {"filename": media_name(medium), "file_data": data_url(medium)}}
 
 
 def chat_tools(tools: Sequence[dict[str, Any]]) -> list[Wire]:

@@ -7,16 +7,20 @@ from typing import Any, cast
 
 import msgspec
 
-from onplan.messages import Assistant, Message, Note, Text, Thinking, ToolResult, User
+from onplan.messages import Assistant, Media, Message, Note, Text, Thinking, ToolResult, User
+from onplan.models.names import EVERYTHING, Takes
 from onplan.models.wire import (
-    NO_OUTPUT,
     NO_REPLY,
     NO_TEXT,
     CallIds,
+    Shown,
     Wire,
     arguments_json,
+    data_url,
+    is_image,
     legal_name,
     legal_text,
+    media_name,
     spoken,
 )
 
@@ -26,26 +30,31 @@ SIGNED_BY_OPENAI = "openai:"
 
 class ResponsesFold:
     """The outputs of calls come directly after them, in call order; reasoning goes back, encrypted as it
-    came, in front of the item that it led to."""
+    came, in front of the item that it led to; images and PDFs are in their outputs."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes: Takes = EVERYTHING) -> None:
         self.sent: list[Wire] = []
         self._ids = CallIds()
+        self._shown = Shown(takes)
 
     def add(self, message: Message) -> None:
         match message:
             case User(text=text) | Note(text=text):
                 self.sent.append({"role": "user", "content": spoken(text, NO_TEXT)})
             case ToolResult():
-                self.sent.append(
-                    {
-                        "type": "function_call_output",
-                        "call_id": self._ids.of_result(message.call_id),
-                        "output": spoken(message.content, NO_OUTPUT),
-                    }
-                )
+                self._result(message)
             case Assistant():
                 self._reply(message)
+
+    def _result(self, result: ToolResult) -> None:
+        text, media = self._shown.of(result)
+        self.sent.append(
+            {
+                "type": "function_call_output",
+                "call_id": self._ids.of_result(result.call_id),
+                "output": [{"type": "input_text", "text": text}, *map(_medium, media)] if media else text,
+            }
+        )
 
     def _reply(self, reply: Assistant) -> None:
         ids = iter(self._ids.of_reply(reply.calls))
@@ -70,6 +79,12 @@ class ResponsesFold:
             items += [*reasoning, item]
             reasoning = []
         self.sent += items or [{"role": "assistant", "content": NO_REPLY}]
+
+
+def _medium(medium: Media) -> Wire:
+    if is_image(medium):
+        return {"type": "input_image", "image_url": data_url(medium), "detail": "auto"}
+    return {"type": "input_file", "filename": media_name(medium), "file_data": data_url(medium)}
 
 
 def signature_of(item_id: str, encrypted: str | None, summary: Sequence[str]) -> str:

@@ -53,14 +53,18 @@ class SqliteStore:
     in_place = True
 
     @classmethod
-    def open(cls, path: Path | str, *, sync: Sync | None = None, patience: float = 5.0) -> SqliteStore:
+    def open(
+        cls, path: Path | str, *, sync: Sync | None = None, patience: float = 5.0, moment: float = 0.005
+    ) -> SqliteStore:
         """Open the database at `path`, made new (readable by its owner alone) if there is none.
 
         `sync="full"`, or `ONPLAN_SYNC=full` in the environment, makes every commit outlast a power cut too.
-        `patience`: seconds to wait for other processes. A damaged file is repaired; see `warnings`. Raises
-        `StoreError` for what cannot be opened and `ConfigError` for another value of `ONPLAN_SYNC`.
+        `patience`: seconds to wait for other processes. `moment`: seconds for which it is enough to have
+        looked whether the file is still there and whether another process left a request. A damaged file is
+        repaired; see `warnings`. Raises `StoreError` for what cannot be opened and `ConfigError` for another
+        value of `ONPLAN_SYNC`.
         """
-        store = cls(path, sync or _sync_from_environment(), patience)
+        store = cls(path, sync or _sync_from_environment(), patience, moment)
         try:
             store._run(lambda db: None)
         except BaseException:
@@ -68,14 +72,17 @@ class SqliteStore:
             raise
         return store
 
-    def __init__(self, path: Path | str, sync: Sync, patience: float) -> None:
+    def __init__(self, path: Path | str, sync: Sync, patience: float, moment: float) -> None:
         self.warnings: list[str] = []
         self._name = os.fsencode(path).decode("utf-8", "replace")
         self._path = _make_room(path, self._name)
         self._file = os.fsencode(self._path)
         self._sync = sync
         self._patience = patience
+        self._moment = moment
         self._inode = 0
+        self._looked = 0.0
+        self._asked: dict[str, float] = {}  # when its inbox was last looked into, by session
         self._db: sqlite3.Connection | None = None
         self._closed = False
         self._lock = DirectoryLock(self._path.parent)
@@ -97,10 +104,12 @@ class SqliteStore:
         # One row is one statement and its own transaction. Most appends are, and they are what a round waits
         # for: so the usual case goes straight, and everything else, a fault included, the long way.
         if len(bodies) == 1 and self._db is not None:
-            self._check_in_place()
-            with contextlib.suppress(sqlite3.Error, UnicodeError):
+            self._look_around()
+            try:
                 if self._db.execute(_APPEND_ONE, (session, seq, time, bytes(bodies[0]))).rowcount == 1:
                     return
+            except (sqlite3.Error, UnicodeError):
+                pass
 
         def work(db: sqlite3.Connection) -> None:
             end = db.execute(f"SELECT key, {_END_OF_LOG} FROM sessions WHERE id = ?", (session,)).fetchone()
@@ -140,6 +149,7 @@ class SqliteStore:
             db.execute("DELETE FROM sessions WHERE key = ?", (key,))
 
         self._write(work)
+        self._asked.pop(session, None)
 
     # --- the list of sessions -----------------------------------------------------------------------
 
@@ -194,6 +204,7 @@ class SqliteStore:
             db.execute("INSERT INTO inbox (session, body) VALUES (?,?)", (_key(db, session), bytes(body)))
 
         self._write(work)
+        self._asked.pop(session, None)
 
     async def take_requests(self, session: str) -> list[bytes]:
         def work(db: sqlite3.Connection) -> list[bytes]:
@@ -202,8 +213,14 @@ class SqliteStore:
             db.execute("DELETE FROM inbox WHERE session = ?", key)
             return [body for (body,) in found]
 
-        # Asked every round and nearly always empty: looking costs no lock and no commit.
-        return self._write(work) if self._run(lambda db: _has_requests(db, session)) else []
+        # Asked every round and nearly always empty: looking costs no lock and no commit, and is not done
+        # twice within a moment, which no request of another process will notice.
+        now = clock.monotonic()
+        if now - self._asked.get(session, 0.0) < self._moment:
+            return []
+        found = self._write(work) if self._run(lambda db: _has_requests(db, session)) else []
+        self._asked[session] = now
+        return found
 
     async def close(self) -> None:
         """Let go of the file. The last one to do so leaves no write-ahead log behind."""
@@ -259,6 +276,13 @@ class SqliteStore:
         if self._db is not None and self._db.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
+
+    def _look_around(self) -> None:
+        """Check that the file is still there, unless that was done a moment ago."""
+        now = clock.monotonic()
+        if now - self._looked >= self._moment:
+            self._looked = now
+            self._check_in_place()
 
     def _check_in_place(self) -> None:
         # A file that was deleted under us still takes rows, and they are gone when we end.

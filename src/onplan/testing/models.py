@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from onplan.errors import ModelError
-from onplan.messages import Assistant, Call, Message, Note, Text, Thinking, ToolResult, Usage, User
+from onplan.messages import Assistant, Call, Media, Message, Note, Text, Thinking, ToolResult, Usage, User
 from onplan.protocols import Delta, Model, Request
 
 PATIENCE = 20.0
 """Seconds after which something that should happen counts as never happening."""
+
+DOT = "R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw=="
+"""The smallest image there is, a GIF in base64."""
 
 SYSTEM = "You are a coding agent."
 TOOLS: tuple[dict[str, Any], ...] = (
@@ -207,6 +210,19 @@ async def _thinking_is_told_and_can_go_back(model: Model, far: FarSide) -> None:
     _same(reply.text, "Done.")
 
 
+async def _an_image_is_shown_or_said_not_to_be(model: Model, far: FarSide) -> None:
+    call = Call("call_1", "bash", {"command": "ls"})
+    far.will(Assistant((call,), "tool_calls"), Assistant((Text("A dot."),)))
+    messages: list[Message] = [User("Go.")]
+    _, reply = await _ask(model, messages)
+    result = ToolResult("call_1", "bash", "an image", media=(Media("image/gif", DOT, "dot.gif"),))
+    messages += [reply, result, Note("<reminder>", "reminder")]
+    _, reply = await _ask(model, messages)
+    _same(reply.text, "A dot.")
+    shown, said = DOT.encode() in far.requests[-1], b"(not shown: " in far.requests[-1]
+    _true(shown is not said, "the image has to be sent, or the result to say (not shown: REASON)")
+
+
 async def _leaving_in_the_middle_aborts_the_request(model: Model, far: FarSide) -> None:
     far.will(Hang("Thinking about it for long."), Assistant((Text("Again."),)))
     started = asyncio.Event()
@@ -311,6 +327,7 @@ CHECKS: tuple[Check, ...] = (
     Check("a refusal says so", _a_refusal_says_so),
     Check("usage is what was counted", _usage_is_what_was_counted),
     Check("thinking is told and can go back", _thinking_is_told_and_can_go_back),
+    Check("an image is shown or said not to be", _an_image_is_shown_or_said_not_to_be, wire=True),
     Check("leaving in the middle aborts the request", _leaving_in_the_middle_aborts_the_request, wire=True),
     Check(
         "a call without a result is refused in one line",

@@ -6,6 +6,7 @@ results out of order.
 
 from __future__ import annotations
 
+import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
@@ -16,6 +17,12 @@ Json: TypeAlias = Mapping[str, Any]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _BREAKPOINTS = 4
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_PDF = "application/pdf"
+_LARGEST_IMAGE = 5_000_000
+_MOST_MEDIA = 100
+_LARGEST_BODY = 32_000_000
+"""Characters of an image as base64, images of a request, and bytes of it: Anthropic's limits."""
 
 
 def faults_of(check: Callable[[Json], Iterator[str]], body: Json) -> list[str]:
@@ -30,7 +37,8 @@ def faults_of(check: Callable[[Json], Iterator[str]], body: Json) -> list[str]:
 
 
 def anthropic_faults(body: Json) -> Iterator[str]:
-    """The Messages API: alternation, pairing, no blank text, signed thinking, at most four breakpoints."""
+    """The Messages API: alternation, pairing, no blank text, signed thinking, at most four breakpoints,
+    images and PDFs in results that are no errors."""
     messages: Sequence[Json] = body["messages"]
     if not isinstance(body["model"], str) or not isinstance(body["max_tokens"], int):
         yield "model and max_tokens are required"
@@ -56,7 +64,9 @@ def anthropic_faults(body: Json) -> Iterator[str]:
         yield f"tool_use ids without tool_result blocks after them: {expected}"
     if sum(1 for _ in _marked(body)) > _BREAKPOINTS:
         yield f"at most {_BREAKPOINTS} blocks with cache_control may be provided"
-    yield from _unsendable(body)
+    if sum(1 for message in messages for block in _blocks(message) for _ in _shown(block)) > _MOST_MEDIA:
+        yield f"at most {_MOST_MEDIA} images and documents may be provided"
+    yield from _unsendable(body, _LARGEST_BODY)
 
 
 def _anthropic_prefix(body: Json) -> Iterator[str]:
@@ -83,8 +93,7 @@ def _blocks_faults(role: str, blocks: Sequence[Json], used: set[str]) -> Iterato
                 if not block["text"].strip():
                     yield "text content blocks must contain non-whitespace text"
             case "user", "tool_result":
-                if block.get("content") == "":
-                    yield "the content of a tool_result must not be empty"
+                yield from _tool_result_faults(block)
             case "assistant", "tool_use":
                 yield from _call_faults(block, used)
             case "assistant", "thinking" | "redacted_thinking":
@@ -96,6 +105,51 @@ def _blocks_faults(role: str, blocks: Sequence[Json], used: set[str]) -> Iterato
                 yield f"a block of type {block['type']} is not allowed for the role {role}"
     if blocks and role == "assistant" and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
         yield "the final block of an assistant message cannot be thinking"
+
+
+def _tool_result_faults(block: Json) -> Iterator[str]:
+    content = block.get("content")
+    if content in ("", []):
+        yield "the content of a tool_result must not be empty"
+    if isinstance(content, str) or content is None:
+        return
+    if block.get("is_error") and any(_shown(block)):
+        yield "all content must be of type text if is_error is true"
+    for part in content:
+        match part["type"]:
+            case "text":
+                if not part["text"].strip():
+                    yield "text content blocks must contain non-whitespace text"
+            case "image" | "document" as kind:
+                source = part["source"]
+                types = _IMAGES if kind == "image" else (_PDF,)
+                if source["type"] != "base64" or source["media_type"] not in types:
+                    yield f"a source of type {source['type']}, {source['media_type']} is no {kind}"
+                yield from _data_faults(source["data"])
+                if kind == "image" and len(source["data"]) > _LARGEST_IMAGE:
+                    yield f"an image exceeds {_LARGEST_IMAGE} bytes"
+                if kind == "document" and not part.get("title", "…").strip():
+                    yield "the title of a document must not be blank"
+            case kind:
+                yield f"a block of type {kind} is not allowed in a tool_result"
+
+
+def _shown(block: Json) -> Iterator[Json]:
+    content = block.get("content")
+    if block["type"] != "tool_result" or not isinstance(content, list):
+        return
+    for part in cast("list[Json]", content):
+        if part["type"] != "text":
+            yield part
+
+
+def _data_faults(data: str) -> Iterator[str]:
+    try:
+        if binascii.a2b_base64(data, strict_mode=True):
+            return
+    except ValueError:
+        pass
+    yield "media data must be base64 and not empty"
 
 
 def _call_faults(block: Json, used: set[str]) -> Iterator[str]:
@@ -172,12 +226,38 @@ def _chat_message_faults(n: int, message: Json, expected: Sequence[str], used: s
         yield f"calls must be followed by their tool messages; missing: {list(expected)}"
     if content is None and not calls:
         yield "content is required where there are no tool_calls"
-    if content is not None and not content.strip():
-        yield "content must not be blank"
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if content == []:
+        yield "content must not be empty"
+    for part in content or ():
+        yield from _chat_part_faults(role, part)
     if calls is not None and (role != "assistant" or not calls):
         yield "tool_calls belong to an assistant message, and there must be one"
     for call in calls or ():
         yield from _function_faults(call["id"], call["function"], used)
+
+
+def _chat_part_faults(role: str, part: Json) -> Iterator[str]:
+    match part["type"]:
+        case "text":
+            if not part["text"].strip():
+                yield "content must not be blank"
+        case "image_url" if role == "user":
+            yield from _data_url_faults(part["image_url"]["url"], _IMAGES)
+        case "file" if role == "user":
+            yield from _data_url_faults(part["file"]["file_data"], (_PDF,))
+            if not part["file"]["filename"].strip():
+                yield "a file needs its name"
+        case kind:
+            yield f"a part of type {kind} is not allowed for the role {role}"
+
+
+def _data_url_faults(url: str, types: Sequence[str]) -> Iterator[str]:
+    beginning, comma, data = url.partition(",")
+    if not comma or beginning not in [f"data:{media_type};base64" for media_type in types]:
+        yield f"{beginning[:80]!r} does not begin a data URL of {' or '.join(types)}"
+    yield from _data_faults(data)
 
 
 def _function_faults(call_id: str, function: Json, used: set[str]) -> Iterator[str]:
@@ -250,13 +330,31 @@ def _item_faults(kind: str, item: Json, expected: Sequence[str], used: set[str])
         case "function_call_output":
             if item["call_id"] not in expected[:1]:
                 yield f"an output for {item['call_id']}, but the next call is {list(expected[:1])}"
-            if not item["output"].strip():
-                yield "an output must not be blank"
+            yield from _output_faults(item["output"])
         case "reasoning":
             if not item["id"] or not item["encrypted_content"]:
                 yield "reasoning needs its id and its encrypted content"
         case _:
             yield f"unknown item {kind}"
+
+
+def _output_faults(output: str | Sequence[Json]) -> Iterator[str]:
+    if not output:
+        yield "an output must not be empty"
+    parts = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
+    for part in parts:
+        match part["type"]:
+            case "input_text":
+                if not part["text"].strip():
+                    yield "an output must not be blank"
+            case "input_image":
+                yield from _data_url_faults(part["image_url"], _IMAGES)
+            case "input_file":
+                yield from _data_url_faults(part["file_data"], (_PDF,))
+                if not part["filename"].strip():
+                    yield "a file needs its name"
+            case kind:
+                yield f"a part of type {kind} is not allowed in an output"
 
 
 def _leads_to_something(rest: Sequence[Json]) -> bool:
@@ -278,11 +376,14 @@ def _name_faults(names: Sequence[str]) -> Iterator[str]:
         yield "tools: names must be unique"
 
 
-def _unsendable(body: Json) -> Iterator[str]:
+def _unsendable(body: Json, largest: int | None = None) -> Iterator[str]:
     try:
-        sent = msgspec.json.decode(msgspec.json.encode(body))
+        raw = msgspec.json.encode(body)
+        sent = msgspec.json.decode(raw)
     except (UnicodeEncodeError, TypeError, msgspec.MsgspecError) as error:
         yield f"the request is not JSON: {error}"
         return
     if sent != body:
         yield "the request holds values that JSON cannot say"
+    if largest is not None and len(raw) > largest:
+        yield f"the request exceeds {largest} bytes"

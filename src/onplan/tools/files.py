@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from onplan.errors import ToolError
+from onplan.messages import Media
 from onplan.tools.diffs import LONGEST, Diff, diff_of
 from onplan.tools.editing import Edit, apply_edits
 from onplan.tools.kinds import kind_of
 from onplan.tools.lines import decoded, fitted, lines_of
+from onplan.tools.media import fault_of, largest, media_type_of
 from onplan.tools.syntax import syntax_warning
 from onplan.tools.workspace import MAX_RESULT, Workspace, fingerprint
 from onplan.toolset import Injected, Tool, ToolOutput, tool
@@ -38,7 +40,8 @@ def file_tools() -> tuple[Tool, ...]:
 async def read_file(
     path: str, workspace: Injected[Workspace], offset: int = 1, limit: int = 2000
 ) -> ToolOutput:
-    """Read a text file, or a window of its lines. A last line in parentheses says what is not shown.
+    """Read a text file, or a window of its lines; an image or a PDF is shown to you whole. A last line in
+    parentheses says what is not shown.
 
     Args:
         path: relative to the workspace
@@ -51,12 +54,26 @@ async def read_file(
     with _failures(workspace, real, "read"):
         head, size = workspace.read(real, limit=_HEAD)
         if (kind := kind_of(head, size)) is not None:
-            return ToolOutput(kind)
+            return _shown(workspace, real, kind, head)
         data = _whole(workspace, real)
     if b"\0" in data:
         return ToolOutput(f"binary file, {len(data):,} bytes")
     workspace.remember(real, fingerprint(data))
     return ToolOutput(_window(data, offset, limit, workspace.show(real)))
+
+
+def _shown(workspace: Workspace, real: Path, kind: str, head: bytes) -> ToolOutput:
+    """What is no text: its kind, and the thing itself where a model may be able to see it."""
+    media_type = media_type_of(head)
+    if not media_type:
+        return ToolOutput(kind)
+    data, _ = workspace.read(real, limit=largest(media_type) + 1)
+    if fault := fault_of(media_type, data):
+        return ToolOutput(f"{kind}\n(not shown: {fault})")
+    import base64  # only for what is shown
+
+    media = Media(media_type, base64.b64encode(data).decode(), workspace.show(real))
+    return ToolOutput(kind, media=(media,))
 
 
 def _window(data: bytes, offset: int, limit: int, shown: str) -> str:
