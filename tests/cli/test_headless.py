@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import pytest
 from command_line import PATIENCE, call, onplan, process, running_commands, todos, wait_for
 
 from onplan.events import Event
+from onplan.testing.models import DOT
 
 Script = Callable[..., str]
 PLANNED = (todos("[~] look", "[ ] write"), todos("[x] look", "[x] write"), "All done.")
@@ -105,6 +107,29 @@ def test_stream_json_tells_every_event_on_a_line_and_the_result_last(work: Path,
         (2, {"finished": ["look", "write"]}),
     ]
     assert (events[-1]["reason"], events[-1]["exit_code"], "call_id" in events[-1]) == ("done", 0, False)
+
+
+def test_an_image_is_told_by_its_size_and_its_bytes_are_in_the_log_only(work: Path, script: Script):
+    (work / "dot.gif").write_bytes(base64.b64decode(DOT))
+    model = script(call("read_file", path="dot.gif"), "A dot.")
+    streamed = onplan("-p", "go", "--auto", "--model", model, "--output-format", "stream-json")
+    events = [json.loads(line) for line in streamed.stdout.splitlines()]
+    told = [event for event in events if event["type"] == "tool_result"]
+    assert [event["media"] for event in told] == [
+        [{"media_type": "image/gif", "bytes": 43, "name": "dot.gif"}]
+    ]
+    assert told[0]["content"] == "image file (GIF, 1x1, 43 bytes)"
+    line = "· read_file dot.gif → image file (GIF, 1x1, 43 bytes) + image/gif, 43 bytes"
+    shown = onplan("show")
+    assert line in shown.stdout
+    others = [
+        onplan("show", "--audit"),
+        onplan("-p", "go", "--auto", "--model", model),
+        onplan("-p", "go", "--auto", "--model", model, "--output-format", "json"),
+    ]
+    assert line in others[1].stderr
+    assert not any(DOT in ran.output + ran.stderr for ran in (streamed, shown, *others))
+    assert DOT in onplan("show", "--json").stdout
 
 
 def test_a_resumed_stream_begins_with_the_session_and_says_that_it_was_resumed(work: Path, script: Script):

@@ -104,7 +104,7 @@ def test_auto_is_switched_by_a_line_and_says_what_it_means(work: Path, person: S
     someone = person("--model", script(call("bash", command="touch made"), "Done."))
     someone.sees(PROMPT)
     someone.types("/auto\n")
-    assert "auto-approve ON: every tool call runs without asking" in someone.sees(PROMPT)
+    assert "auto-approve ON: calls run without asking" in someone.sees(PROMPT)
     someone.types("go\n")
     someone.sees(PROMPT)
     assert (work / "made").exists()

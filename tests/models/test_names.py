@@ -11,7 +11,17 @@ import pytest
 from onplan.config import trained_on
 from onplan.errors import ConfigError
 from onplan.models import open_model
-from onplan.models.names import ModelName, bare_name, default_name, parse_name
+from onplan.models.names import (
+    EVERYTHING,
+    IMAGES,
+    NOTHING,
+    ModelName,
+    Takes,
+    bare_name,
+    default_name,
+    parse_name,
+    takes_of,
+)
 
 BOTH = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}
 
@@ -115,3 +125,37 @@ def test_no_sdk_is_imported_before_the_first_request(line: str) -> None:
         check=True,
     )
     assert ran.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "own", "elsewhere"),
+    [
+        ("claude-sonnet-5-5", EVERYTHING, IMAGES),
+        ("claude-3-7-sonnet-20250219", EVERYTHING, IMAGES),
+        ("claude-3-haiku-20240307", IMAGES, IMAGES),
+        ("claude-2.1", NOTHING, NOTHING),
+        ("gpt-6.1-sol", EVERYTHING, IMAGES),
+        ("gpt-4o-mini", EVERYTHING, IMAGES),
+        ("gpt-4.1", EVERYTHING, IMAGES),
+        ("gpt-4-turbo", IMAGES, IMAGES),
+        ("gpt-4-0613", NOTHING, NOTHING),
+        ("gpt-4", NOTHING, NOTHING),
+        ("gpt-3.5-turbo", NOTHING, NOTHING),
+        ("o3", EVERYTHING, IMAGES),
+        ("o3-mini", NOTHING, NOTHING),
+        ("openai/gpt-oss-120b", NOTHING, NOTHING),
+        ("openai/gpt-5.1", EVERYTHING, IMAGES),
+        ("codex-next", EVERYTHING, NOTHING),
+        ("Qwen/Qwen3-VL-8B-Instruct", EVERYTHING, IMAGES),
+        ("qwen2.5vl:7b", EVERYTHING, IMAGES),
+        ("llama3.2-vision", EVERYTHING, IMAGES),
+        ("qwen3-coder", EVERYTHING, NOTHING),
+        ("gemma3:4b", EVERYTHING, NOTHING),
+        ("devstral", EVERYTHING, NOTHING),
+        ("", EVERYTHING, NOTHING),
+    ],
+)
+def test_what_a_model_takes_besides_text_is_told_by_its_name(
+    model: str, own: Takes, elsewhere: Takes
+) -> None:
+    assert (takes_of(model, own=True), takes_of(model, own=False)) == (own, elsewhere)

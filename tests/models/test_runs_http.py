@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -13,11 +14,11 @@ from far_side import Server, serving
 from test_conformance_http import SPEECHES, model_for
 
 from onplan.coding import coding_agent
-from onplan.messages import Assistant, Call, Note, Text, Thinking, Usage
+from onplan.messages import Assistant, Call, Note, Text, Thinking, ToolResult, Usage
 from onplan.models.wire_responses import signature_of
 from onplan.plan.settings import Settings
 from onplan.stores.memory import MemoryStore
-from onplan.testing.models import Answer
+from onplan.testing.models import DOT, Answer
 
 EACH = Usage(input=100, output=10, cache_read=50, cache_write=5, thinking=3)
 """What every reply of these servers says it used."""
@@ -66,6 +67,41 @@ async def test_a_run_plans_works_and_answers(kind: str, server: Server, tmp_path
     assert result.usage == EACH + EACH + EACH + EACH + EACH
 
 
+PAGE = b"%PDF-1.4\n<</Type/Page>>\n%%EOF\n"
+LOOKS = (Call("a", "read_file", {"path": "dot.gif"}), Call("b", "read_file", {"path": "dot.pdf"}))
+
+
+async def test_an_image_and_a_pdf_of_the_project_reach_a_model_that_takes_them(
+    kind: str, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "dot.gif").write_bytes(base64.b64decode(DOT))
+    (tmp_path / "dot.pdf").write_bytes(PAGE)
+    server.will(_reply(*LOOKS), _reply(Text("A dot, and an empty page.")))
+    store = MemoryStore()
+    agent = await coding_agent(tmp_path, model=model_for(kind, server), store=store, auto=True)
+    async with agent:
+        result = await agent.run("What is there?")
+        told = [m.content for m in agent.messages if isinstance(m, ToolResult)]
+    await agent.model.aclose()  # type: ignore[attr-defined]
+    assert (result.text, result.error) == ("A dot, and an empty page.", "")
+    assert told[0] == "image file (GIF, 1x1, 43 bytes)"
+    last = server.requests[-1]
+    data = [DOT.encode(), base64.b64encode(PAGE)]
+    takes_none = kind == "strict chat"
+    assert [one in last for one in data] == [not takes_none] * 2
+    assert (b"(not shown: this model takes no images)" in last) is takes_none
+    # A session that goes on elsewhere, from its log, sends the same bytes.
+    server.will(_reply(Text("Still a dot.")))
+    again = await coding_agent(
+        tmp_path, model=model_for(kind, server), store=store, auto=True, resume=agent.session_id
+    )
+    async with again:
+        assert (await again.run("And now?")).text == "Still a dot."
+    await again.model.aclose()  # type: ignore[attr-defined]
+    before, after = (_split(_without_markers(raw.decode()))[1] for raw in (last, server.requests[-1]))
+    assert after.startswith(f"{before},")
+
+
 # --- sixty rounds -----------------------------------------------------------------------------------
 
 
@@ -89,6 +125,10 @@ def _worker(rounds: int) -> Callable[[Any], Answer]:
             return _reply(Call("bad", "bash", '{"command": "ls'), Call("", "nothing", {}))
         if n % 7 == 0:
             return _reply(*(Call(f"g{k}", "glob", {"pattern": f"*{n}{k}"}) for k in range(30)))
+        if n % 5 == 0:
+            paths = ("dot.gif", "dot.pdf", "none.gif")
+            looks = (Call("", "read_file", {"path": path, "limit": n}) for path in paths)
+            return _reply(*looks, Call("", "glob", {"pattern": f"*{n}"}))
         signature = signature_of(f"rs_{n}", "gA", [])
         return _reply(Thinking("hm", signature), Call("call_0", "glob", {"pattern": f"*.{n}"}))
 
@@ -97,6 +137,8 @@ def _worker(rounds: int) -> Callable[[Any], Answer]:
 
 async def _sixty_rounds(kind: str, server: Server, tmp_path: Path) -> list[str]:
     server.reply = _worker(60)
+    (tmp_path / "dot.gif").write_bytes(base64.b64decode(DOT))
+    (tmp_path / "dot.pdf").write_bytes(PAGE)
     agent = await coding_agent(
         tmp_path, model=model_for(kind, server), store=MemoryStore(), auto=True, planning=Settings()
     )

@@ -15,9 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from onplan.messages import Assistant, Call, Message, Note, Text, Thinking, ToolResult, User
+from onplan.messages import Assistant, Call, Media, Message, Note, Outcome, Text, Thinking, ToolResult, User
 from onplan.models.names import IMAGES, NOTHING
-from onplan.models.wire import Fold, Translation, Wire, arguments_object, legal_text, translate
+from onplan.models.wire import (
+    MAX_MEDIA,
+    MAX_MEDIA_DATA,
+    Fold,
+    Translation,
+    Wire,
+    arguments_object,
+    legal_text,
+    translate,
+)
 from onplan.models.wire_anthropic import AnthropicFold, anthropic_prefix, with_breakpoints
 from onplan.models.wire_chat import COMPATIBLE, OPENAI, STRICT, ChatFold, chat_request
 from onplan.models.wire_responses import ResponsesFold, responses_request, signature_of
@@ -335,6 +344,164 @@ def test_a_repeated_id_is_told_apart_and_its_result_follows_it() -> None:
     ]
 
 
+# --- images and PDFs --------------------------------------------------------------------------------
+
+DOT = Media("image/gif", "R0lGODdh", "a dot.gif")
+PAGE = Media("application/pdf", "JVBERi0=", "doc/page.pdf")
+SHOWN: tuple[Message, ...] = (
+    User("Look."),
+    Assistant((Call("c1", "read_file", {}), Call("c2", "read_file", {})), "tool_calls"),
+    ToolResult("c1", "read_file", "image file", media=(DOT,)),
+    ToolResult("c2", "read_file", "PDF file", media=(PAGE,)),
+    Note("<reminder>", "reminder"),
+)
+
+
+def test_anthropic_gets_images_and_pdfs_in_their_results() -> None:
+    assert translate(AnthropicFold(), SHOWN)[2] == snapshot(
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "c1",
+                    "content": [
+                        {"type": "text", "text": "image file"},
+                        {
+                            "type": "image",
+                            "source": {"type": "base64", "media_type": "image/gif", "data": "R0lGODdh"},
+                        },
+                    ],
+                },
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "c2",
+                    "content": [
+                        {"type": "text", "text": "PDF file"},
+                        {
+                            "type": "document",
+                            "source": {
+                                "type": "base64",
+                                "media_type": "application/pdf",
+                                "data": "JVBERi0=",
+                            },
+                            "title": "doc/page.pdf",
+                        },
+                    ],
+                },
+                {"type": "text", "text": "<reminder>"},
+            ],
+        }
+    )
+
+
+def test_responses_get_images_and_pdfs_in_their_outputs() -> None:
+    assert translate(ResponsesFold(), SHOWN)[3:] == snapshot(
+        [
+            {
+                "type": "function_call_output",
+                "call_id": "c1",
+                "output": [
+                    {"type": "input_text", "text": "image file"},
+                    {
+                        "type": "input_image",
+                        "image_url": "data:image/gif;base64,R0lGODdh",
+                        "detail": "auto",
+                    },
+                ],
+            },
+            {
+                "type": "function_call_output",
+                "call_id": "c2",
+                "output": [
+                    {"type": "input_text", "text": "PDF file"},
+                    {
+                        "type": "input_file",
+                        "filename": "doc/page.pdf",
+                        "file_data": "data:application/pdf;base64,JVBERi0=",
+                    },
+                ],
+            },
+            {"role": "user", "content": "<reminder>"},
+        ]
+    )
+
+
+IN_CHAT = [
+    {"type": "text", "text": "Shown by read_file: a dot.gif"},
+    {"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODdh"}},
+    {"type": "text", "text": "Shown by read_file: doc/page.pdf"},
+    {
+        "type": "file",
+        "file": {"filename": "doc/page.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
+    },
+    {"type": "text", "text": "<reminder>"},
+]
+
+
+def test_chat_gets_images_and_pdfs_behind_all_results_and_the_reminder_joins_them() -> None:
+    tools = [
+        {"role": "tool", "tool_call_id": "c1", "content": "image file"},
+        {"role": "tool", "tool_call_id": "c2", "content": "PDF file"},
+    ]
+    assert translate(ChatFold(), SHOWN)[2:] == [*tools, {"role": "user", "content": IN_CHAT}]
+    assert translate(ChatFold(STRICT), SHOWN)[2:] == [
+        *tools,
+        {"role": "assistant", "content": "(no reply)"},
+        {"role": "user", "content": IN_CHAT},
+    ]
+
+
+def _told(fold: Fold, *media: Media, outcome: Outcome = "ok") -> str:
+    """The text of the one result."""
+    result = ToolResult("c", "look", "text", outcome, media=media)
+    messages = (User("Look."), Assistant((Call("c", "look", {}),), "tool_calls"), result)
+    return translate(fold, messages)[2]["content"]
+
+
+def test_a_model_without_eyes_is_told_so() -> None:
+    assert _told(ChatFold(OPENAI, NOTHING), DOT, DOT, PAGE) == snapshot("""\
+text
+(not shown: this model takes no images)
+(not shown: this model takes no PDFs)\
+""")
+    assert _told(ChatFold(OPENAI, IMAGES), DOT, PAGE) == snapshot("""\
+text
+(not shown: this model takes no PDFs)\
+""")
+
+
+def test_what_no_provider_takes_is_not_sent() -> None:
+    other, damaged = Media("image/tiff", "R0lG"), Media("image/gif", "R0l")
+    assert _told(ChatFold(), other, damaged, Media("image/gif", "")) == snapshot("""\
+text
+(not shown: only PNG, JPEG, GIF, WebP and PDF can be)
+(not shown: its data is damaged)\
+""")
+    assert _told(ChatFold(), DOT, outcome="error") == snapshot("""\
+text
+(not shown: the call did not succeed)\
+""")
+
+
+@pytest.mark.parametrize(
+    ("medium", "sent"),
+    [(DOT, MAX_MEDIA), (Media("application/pdf", "JVBE" * (MAX_MEDIA_DATA // 12)), 3)],
+    ids=["images", "large PDFs"],
+)
+def test_a_conversation_shows_so_many_and_no_more(medium: Media, sent: int) -> None:
+    messages: list[Message] = [User("Look.")]
+    for n in range(MAX_MEDIA + 3):
+        messages += [Assistant((Call(f"c{n}", "look", {}),), "tool_calls")]
+        messages += [ToolResult(f"c{n}", "look", "text", media=(medium,))]
+    wire = translate(ResponsesFold(), messages)
+    outputs = [item["output"] for item in wire if item.get("type") == "function_call_output"]
+    assert [isinstance(output, list) for output in outputs] == [n < sent for n in range(MAX_MEDIA + 3)]
+    assert set(outputs[sent:]) == {
+        "text\n(not shown: the session holds as many images and PDFs as can be sent; a new one can show more)"
+    }
+
+
 # --- breakpoints ------------------------------------------------------------------------------------
 
 
@@ -431,3 +598,78 @@ def test_the_chat_checker_refuses(spoil: str) -> None:
 
 def test_the_strict_checker_refuses_a_user_after_a_tool() -> None:
     assert faults_of(strict_chat_faults, _chat_body(translate(ChatFold(OPENAI), ROUND))) != []
+
+
+def _in_anthropic(body: Any, n: int) -> Any:
+    return body["messages"][2]["content"][n]
+
+
+SHOWN_SPOILS: dict[str, tuple[str, Spoil]] = {
+    "an image in an error": ("anthropic", lambda b: _in_anthropic(b, 0).update(is_error=True)),
+    "an image of another type": (
+        "anthropic",
+        lambda b: _in_anthropic(b, 0)["content"][1]["source"].update(media_type="image/tiff"),
+    ),
+    "a PDF as an image": ("anthropic", lambda b: _in_anthropic(b, 1)["content"][1].update(type="image")),
+    "data that is no base64": (
+        "anthropic",
+        lambda b: _in_anthropic(b, 0)["content"][1]["source"].update(data="R0l"),
+    ),
+    "a blank title": ("anthropic", lambda b: _in_anthropic(b, 1)["content"][1].update(title=" ")),
+    "a blank text beside an image": (
+        "anthropic",
+        lambda b: _in_anthropic(b, 0)["content"][0].update(text=""),
+    ),
+    "an empty list": ("anthropic", lambda b: _in_anthropic(b, 0).update(content=[])),
+    "an image of six megabytes": (
+        "anthropic",
+        lambda b: _in_anthropic(b, 0)["content"][1]["source"].update(data="R0lG" * 1_500_000),
+    ),
+    "a hundred and one images": (
+        "anthropic",
+        lambda b: _in_anthropic(b, 0)["content"].extend([_in_anthropic(b, 0)["content"][1]] * 100),
+    ),
+    "a request of 40 megabytes": (
+        "anthropic",
+        lambda b: _in_anthropic(b, 1)["content"][1]["source"].update(data="JVBE" * 10_000_000),
+    ),
+    "an image in a tool message": (
+        "openai",
+        lambda b: b["messages"][3].update(content=[b["messages"][5]["content"][1]]),
+    ),
+    "another type in a data URL": (
+        "openai",
+        lambda b: b["messages"][5]["content"][1]["image_url"].update(url="data:image/tiff;base64,R0lG"),
+    ),
+    "no data URL": (
+        "openai",
+        lambda b: b["messages"][5]["content"][1]["image_url"].update(url="R0lGODdh"),
+    ),
+    "no content at all": ("openai", lambda b: b["messages"][5].update(content=[])),
+    "a file without a name": (
+        "openai",
+        lambda b: b["messages"][5]["content"][3]["file"].update(filename=""),
+    ),
+    "an empty output": ("responses", lambda b: b["input"][3].update(output=[])),
+    "an unknown part": ("responses", lambda b: b["input"][3]["output"][1].update(type="image")),
+    "an output file without a name": (
+        "responses",
+        lambda b: b["input"][4]["output"][1].update(filename=" "),
+    ),
+    "a PDF as an output image": (
+        "responses",
+        lambda b: b["input"][3]["output"][1].update(image_url="data:application/pdf;base64,JVBE"),
+    ),
+}
+
+
+@pytest.mark.parametrize("spoil", SHOWN_SPOILS)
+def test_the_checker_refuses_of_images_and_pdfs(spoil: str) -> None:
+    name, spoiled = SHOWN_SPOILS[spoil]
+    form = next(form for form in FORMATS if form.name == name)
+    body: Any = copy.deepcopy(form.body(translate(form.fold(), SHOWN)))
+    assert faults_of(form.rules, body) == []
+    spoiled(body)
+    faults = faults_of(form.rules, body)
+    assert faults != []
+    assert not any(fault.startswith("malformed") for fault in faults)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
 import stat
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from onplan.messages import Call
+from onplan.messages import Call, Media
 from onplan.tools.files import file_tools
 from onplan.tools.workspace import MAX_RESULT, Workspace
 from onplan.toolset import Ctx, ToolOutput, Toolset
@@ -70,9 +72,11 @@ def test_the_tools_as_the_model_sees_them():
     assert faces == snapshot(
         {
             "read_file": (
-                "Read a text file, or a window of its lines. "
-                "A last line in parentheses says what is not shown.",
-                443,
+                """\
+Read a text file, or a window of its lines; images and PDFs are shown whole. A last line in
+parentheses says what is not shown.\
+""",
+                477,
                 True,
                 True,
             ),
@@ -155,26 +159,145 @@ caf�
 """)
 
 
-PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480)
-JPEG = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08" + struct.pack(">HH", 480, 640)
-
-
 @pytest.mark.parametrize(
     ("data", "shown"),
     [
         (b"a\0b", "binary file, 3 bytes"),
         (b"a" * 20_000 + b"\0", "binary file, 20,001 bytes"),
-        (PNG, "image file (PNG, 640x480, 24 bytes)"),
-        (JPEG, "image file (JPEG, 640x480, 17 bytes)"),
-        (b"GIF89a" + struct.pack("<HH", 640, 480), "image file (GIF, 640x480, 10 bytes)"),
-        (b"RIFF\0\0\0\0WEBPVP8 ", "image file (WebP, 16 bytes)"),
-        (b"%PDF-1.7\n", "PDF file (9 bytes); a converter such as pdftotext shows its text"),
         ("hi".encode("utf-16"), "binary file, 6 bytes (UTF-16 text, it seems; iconv converts it)"),
     ],
 )
 def test_what_is_no_text_is_named_and_not_dumped(desk: Desk, data: bytes, shown: str):
     desk.put("f", data)
     assert desk.read("f") == shown
+
+
+# --- images and PDFs --------------------------------------------------------------------------------
+
+
+def png(width: int, height: int, more: bytes = b"") -> bytes:
+    return (
+        b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height) + more + b"\0\0\0\0IEND...."
+    )
+
+
+def jpeg(width: int, height: int, more: bytes = b"") -> bytes:
+    frame = b"\xff\xff\xc0\0\x11\x08" + struct.pack(">HH", height, width)
+    return b"\xff\xd8\xff\xe0\0\x04ab" + more + frame + b"." * 12 + b"\xff\xd9"
+
+
+def gif(width: int, height: int) -> bytes:
+    return b"GIF89a" + struct.pack("<HH", width, height) + b"....;"
+
+
+def webp(kind: bytes, head: bytes) -> bytes:
+    chunk = b"WEBP" + kind + struct.pack("<I", len(head)) + head
+    return b"RIFF" + struct.pack("<I", len(chunk)) + chunk
+
+
+def pdf(body: bytes = b"", pages: int = 1) -> bytes:
+    return b"%PDF-1.7\n" + body + b"<< /Type /Pages >>" + b"<< /Type /Page >>\n" * pages + b"%%EOF\n"
+
+
+def packed(pages: int) -> bytes:
+    objects = zlib.compress(b"<</Type/Page>>" * pages)
+    return b"<< /Type /ObjStm /N 9 >>\nstream\r\n" + objects + b"\nendstream\n"
+
+
+VP8X = webp(b"VP8X", b"\0\0\0\0" + b"\x7f\x02\0" + b"\xdf\x01\0")
+VP8L = webp(b"VP8L", b"\x2f" + struct.pack("<I", 639 | 479 << 14))
+VP8 = webp(b"VP8 ", b"\0\0\0\x9d\x01\x2a" + struct.pack("<HH", 640, 480))
+TEXT_OF_PDF = "; a converter such as pdftotext shows its text"
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type", "said"),
+    [
+        (png(640, 480), "image/png", "image file (PNG, 640x480, 36 bytes)"),
+        (png(8_000, 1, b"\0" * 3_499_964), "image/png", "image file (PNG, 8000x1, 3,500,000 bytes)"),
+        (jpeg(640, 480), "image/jpeg", "image file (JPEG, 32 bytes)"),
+        (gif(640, 480), "image/gif", "image file (GIF, 640x480, 15 bytes)"),
+        (VP8X, "image/webp", "image file (WebP, 30 bytes)"),
+        (VP8L, "image/webp", "image file (WebP, 25 bytes)"),
+        (VP8, "image/webp", "image file (WebP, 30 bytes)"),
+        (pdf(), "application/pdf", f"PDF file (51 bytes){TEXT_OF_PDF}"),
+        (pdf(packed(99)), "application/pdf", None),
+    ],
+)
+def test_an_image_or_a_pdf_is_shown_whatever_it_is_called(
+    desk: Desk, data: bytes, media_type: str, said: str | None
+):
+    desk.put("a/f.txt", data)
+    output = desk.call("read_file", path="a/f.txt", offset=5)
+    assert output.media == (Media(media_type, base64.b64encode(data).decode(), "a/f.txt"),)
+    assert output.media[0].size == len(data)
+    assert said in (None, output.content)
+    assert not output.is_error
+
+
+@pytest.mark.parametrize(
+    ("data", "remark"),
+    [
+        (png(640, 480, b"\0" * 3_500_000), "(not shown: larger than 3,500,000 bytes; scale it down)"),
+        (pdf(b"\0" * 8_000_000), "(not shown: larger than 8,000,000 bytes; take out the pages that matter)"),
+        (png(8_001, 1), "(not shown: longer than 8,000 pixels on a side; scale it down)"),
+        (webp(b"VP8X", b"\0\0\0\0" + b"\0\xff\0" + b"\0" * 3), "(not shown: longer than 8,000 pixels on a "
+         "side; scale it down)"),
+        (png(640, 480)[:-20], "(not shown: the file is cut off or damaged)"),
+        (png(0, 480), "(not shown: the file is cut off or damaged)"),
+        (jpeg(640, 480)[:-2], "(not shown: the file is cut off or damaged)"),
+        (b"\xff\xd8\xff\xe0\0\x04ab\xff\xd9", "(not shown: the file is cut off or damaged)"),
+        (gif(640, 480)[:-1], "(not shown: the file is cut off or damaged)"),
+        (VP8X[:-1], "(not shown: the file is cut off or damaged)"),
+        (webp(b"XXXX", b"\0" * 20), "(not shown: the file is cut off or damaged)"),
+        (b"%PDF-1.7\n", "(not shown: the file is cut off or damaged)"),
+        (pdf(b"<< /Encrypt 5 0 R >>"), "(not shown: it is encrypted)"),
+        (pdf(pages=101), "(not shown: more than 100 pages; take out those that matter)"),
+        (pdf(packed(100)), "(not shown: more than 100 pages; take out those that matter)"),
+    ],
+    ids=range(15),
+)  # fmt: skip
+def test_what_a_provider_would_refuse_is_named_and_not_shown(desk: Desk, data: bytes, remark: str):
+    desk.put("f", data)
+    output = desk.call("read_file", path="f")
+    kind, told = output.content.split("\n")
+    assert (output.media, told, output.is_error) == ((), remark, False)
+    assert kind.startswith(("image file (", "PDF file ("))
+
+
+@given(
+    data=st.one_of(
+        st.builds(
+            bytes.__add__,
+            st.sampled_from([png(1, 1), jpeg(1, 1), gif(1, 1), VP8X, pdf(packed(1))]),
+            st.binary(max_size=50),
+        ),
+        st.builds(
+            lambda whole, cut: whole[:cut],
+            st.sampled_from([png(1, 1), jpeg(1, 1), gif(1, 1), VP8X, VP8L, VP8, pdf(packed(1))]),
+            st.integers(0, 200),
+        ),
+        st.sampled_from([b"\xff\xd8\xff", b"%PDF-", b"RIFF1234WEBP"]).flatmap(
+            lambda head: st.binary(max_size=50).map(lambda rest: head + rest)
+        ),
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_bytes_are_answered_and_what_is_shown_is_the_file(desk: Desk, data: bytes):
+    desk.put("f", data)
+    output = desk.call("read_file", path="f")
+    assert not output.is_error
+    assert [base64.b64decode(medium.data) for medium in output.media] in ([], [data])
+
+
+def test_a_pdf_that_was_made_to_take_for_ever_does_not(desk: Desk):
+    large = b"/ObjStm stream\r\n" + zlib.compress(b"\0" * 5_000_000)
+    for body in (large * 1_000, b"/ObjStm" * 1_000_000, b"/Type" + b" " * 5_000_000, b"/Type " * 1_000_000):
+        desk.put("f", pdf(body))
+        assert len(desk.call("read_file", path="f").media) == 1
+
+
+# --- what cannot be read ----------------------------------------------------------------------------
 
 
 def test_a_missing_file_is_answered_with_close_names(desk: Desk):

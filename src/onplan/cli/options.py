@@ -57,7 +57,11 @@ _RUN_OPTIONS: Mapping[str, Decorator] = {
         metavar="NAME",
         help="`anthropic:NAME`, `openai:NAME`, `openai:NAME@URL`, `demo`, or `script:FILE`.",
     ),
-    "auto": click.option("--auto", is_flag=True, help="Let every tool call run without asking."),
+    "auto": click.option(
+        "--auto",
+        is_flag=True,
+        help="Let tool calls run without asking, but for what is denied or needs a person.",
+    ),
     "sandbox": click.option(
         "--sandbox", is_flag=True, help="Run commands where they can write here only, without a network."
     ),

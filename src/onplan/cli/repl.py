@@ -29,7 +29,7 @@ _TWICE = 2.0
 """Seconds within which a second Ctrl-C at the idle prompt leaves."""
 
 _HELP = (
-    ("/auto", "let every tool call run without asking; again: ask"),
+    ("/auto", "let tool calls run without asking; again: ask"),
     ("/plan", "show the plan"),
     ("/cost", "what the session used and cost, by todo"),
     ("/undo", "take the last change of the plan back; the model is told"),
@@ -154,7 +154,10 @@ def _greet(screen: Screen, run: Running) -> None:
 def _toggle_auto(screen: Screen, run: Running) -> None:
     run.permissions.auto = not run.permissions.auto
     if run.permissions.auto:
-        screen.say(Span("auto-approve ON", "yellow"), ": every tool call runs without asking; /auto ends it")
+        screen.say(
+            Span("auto-approve ON", "yellow"),
+            ": calls run without asking, but for what is denied or needs a person; /auto ends it",
+        )
     else:
         screen.say(Span("auto-approve OFF", "green"), ": calls are asked about again")
 

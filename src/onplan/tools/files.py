@@ -40,7 +40,7 @@ def file_tools() -> tuple[Tool, ...]:
 async def read_file(
     path: str, workspace: Injected[Workspace], offset: int = 1, limit: int = 2000
 ) -> ToolOutput:
-    """Read a text file, or a window of its lines; an image or a PDF is shown to you whole. A last line in
+    """Read a text file, or a window of its lines; images and PDFs are shown whole. A last line in
     parentheses says what is not shown.
 
     Args:
