@@ -22,7 +22,7 @@ def test_every_tool_costs_what_it_did():
             "write_todos": 778,
             "read_todos": 215,
             "bash": 846,
-            "read_file": 485,
+            "read_file": 477,
             "write_file": 415,
             "edit_file": 872,
             "glob": 448,
