@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from onplan.commandhooks import DEFAULT_TIMEOUT, HookCommand, HookEvent
 from onplan.errors import ConfigError
+from onplan.plan.text import one_line
 from onplan.rules import Rule, Source, Verdict, parse_rules, tightening
 
 Kind: TypeAlias = Literal["onplan", "claude"]
@@ -219,7 +220,7 @@ class _Reading(msgspec.Struct):
     notes: list[str] = msgspec.field(default_factory=list[str])
 
     def note(self, text: str) -> None:
-        self.notes.append(f"{self.file}: {text}")
+        self.notes.append(one_line(f"{self.file}: {text}"))
 
     def ours(self, table: dict[str, Any]) -> FileSettings:
         for key in sorted(table.keys() - set(_KEYS)):
