@@ -101,6 +101,23 @@ def test_each_request_extends_the_one_before_it(history: History) -> None:
             assert _goes_on(shorter[-1], longer[len(shorter) - 1]), form.name
 
 
+@given(history=histories(), kept=st.booleans(), data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_conversation_whose_older_rounds_were_cut_away_is_taken_too(
+    history: History, kept: bool, data: st.DataObject
+) -> None:
+    """As a compaction leaves it: a summary, the newest request before the cut or not, whole rounds."""
+    cut = data.draw(st.sampled_from(history.requests))
+    asked = [message for message in history.messages[:cut] if isinstance(message, User)]
+    summary = Note("What was done so far: …", "compacted", "message")
+    shortened = (summary, *(asked[-1:] if kept else ()), *history.messages[cut:])
+    for form in FORMATS:
+        for length in [length - cut for length in history.requests if length >= cut]:
+            view = shortened[: len(shortened) - (len(history.messages) - cut) + length]
+            body = form.body(translate(form.fold(), view))
+            assert (form.name, faults_of(form.rules, body)) == (form.name, [])
+
+
 def _goes_on(shorter: Wire, longer: Wire) -> bool:
     begun, content = shorter.get("content"), longer.get("content")
     if begun is None or content is None:
