@@ -45,7 +45,7 @@ $(VENV)/.dev: $(VENV)/.run
 	fi
 	@touch $@
 
-# A llama.cpp server, 40 MB: for `make local` alone.
+# A llama.cpp server, 106 MB when installed: for `make local` alone.
 $(VENV)/.local: $(VENV)/.run
 	@echo "installing a llama.cpp server (once)"
 	@if command -v uv >/dev/null 2>&1; then \
@@ -65,8 +65,8 @@ exercise: $(VENV)/.run
 
 local: $(VENV)/.run
 	@$(BIN)/python examples/local/run.py --check "$(MODEL)"
-	@$(MAKE) --no-print-directory $(VENV)/.local
-	@$(BIN)/python examples/local/run.py "$(MODEL)"
+	@$(MAKE) --silent $(VENV)/.local
+	@$(BIN)/python examples/local/run.py "$(MODEL)" $(if $(TEMPLATE),--template "$(TEMPLATE)")
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto

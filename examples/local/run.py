@@ -1,6 +1,6 @@
 """Tries onplan with a real llama.cpp server and a GGUF model of yours: doctor, one tool call, one plan write.
 
-    make local MODEL=path/to/model.gguf
+make local MODEL=path/to/model.gguf
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from pathlib import Path
 from typing import Any
 
 SERVE = Path(__file__).with_name("serve.py")
-NOTE = "The word of the day is quince.\n"
-TOOL_JOB = "Read the file note.txt with the tool read_file. Then answer with the word of the day."
+NOTE = "Monday: buy quinces.\n"
+TOOL_JOB = (
+    "Call the tool read_file once, with the path note.txt. Then say in one sentence what the file says "
+    "to buy."
+)
 PLAN_JOB = (
     "Call the tool write_todos once, with three todos for baking bread: the first in_progress, the others "
     "pending. Do nothing else."
@@ -49,16 +52,18 @@ def checked(path: str) -> Path:
         with file.open("rb") as opened:
             magic = opened.read(4)
     except OSError as error:
-        raise LocalError(f"{path} cannot be read ({error.strerror}): MODEL is the path of a GGUF file") from None
+        raise LocalError(
+            f"{path} cannot be read ({error.strerror}): MODEL is the path of a GGUF file"
+        ) from None
     if magic != b"GGUF":
         raise LocalError(f"{path} is no GGUF file (it does not begin with GGUF): take a model in that format")
     return file
 
 
 @contextmanager
-def serving(model: Path, alias: str, context: int, log: Path, wait: float) -> Iterator[dict[str, str]]:
+def serving(model: Path, options: list[str], log: Path, wait: float) -> Iterator[dict[str, str]]:
     """A server of its own, healthy; ended by its own process, and no other."""
-    command = [sys.executable, str(SERVE), str(model), "--alias", alias, "--context", str(context)]
+    command = [sys.executable, str(SERVE), str(model), *options]
     with log.open("wb") as written:
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=written)
     try:
@@ -139,11 +144,16 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, "ONPLAN_HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / "none")}
 
 
-def ran(task: str, model: str, into: Path, home: Path, max_rounds: int) -> Job:
+def ran(task: str, model: str, into: Path, environ: dict[str, str], max_rounds: int) -> Job:
     command = [sys.executable, "-m", "onplan", "-p", task, "--auto", "--model", model, "--cwd", str(into)]
     command += ["--max-rounds", str(max_rounds), "--output-format", "stream-json"]
     done = subprocess.run(
-        command, env=environment(home), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
+        command,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
     events = tuple(json.loads(line) for line in done.stdout.splitlines())
     if not events or events[-1]["type"] != "result":
@@ -176,7 +186,7 @@ def plan_rows(job: Job) -> Iterator[Row]:
 
 def _figures(job: Job, name: str) -> Iterator[Row]:
     figures, result = job.result["figures"], job.result
-    told = [f"{figures[key]} {key}" for key in ("refused", "repaired", "reminders")]
+    told = [f"{key} {figures[key]}" for key in ("refused", "repaired", "reminders")]
     usage = result["usage"]
     ending = f"{result['reason']} after {result['requests']} requests"
     yield None, name, f"{ending}; {', '.join(told)}; {usage['output']} tokens written"
@@ -190,7 +200,7 @@ def shown(rows: list[Row]) -> Iterator[str]:
     return (f"{marks[fine]} {name:<{width}}  {told}" for fine, name, told in rows)
 
 
-def run(model: Path, context: int, max_rounds: int, wait: float, into: Path) -> bool:
+def run(model: Path, template: str, context: int, max_rounds: int, wait: float, into: Path) -> bool:
     """Prints what worked; whether all of it did."""
     home, work, log = into / "home", into / "work", into / "server.log"
     home.mkdir(parents=True)
@@ -199,14 +209,16 @@ def run(model: Path, context: int, max_rounds: int, wait: float, into: Path) -> 
     (work / "note.txt").write_text(NOTE)
     alias = re.sub(r"[^\w.-]", "_", model.stem)
     print(f"loading {model.name} …", flush=True)
-    with serving(model, alias, context, log, wait) as server:
+    options = ["--alias", alias, "--context", str(context), "--template", template]
+    with serving(model, options, log, wait) as server:
         name = f"openai:{alias}@{server['url']}/v1"
         print(f"llama.cpp of xllamacpp {server['version']} answers at {server['url']}\n", flush=True)
+        environ = environment(home)
         doctor = [sys.executable, "-m", "onplan", "doctor", "--model", name]
-        well = subprocess.run(doctor, env=environment(home), cwd=work, check=False).returncode == 0
+        well = subprocess.run(doctor, env=environ, cwd=work, check=False).returncode == 0
         rows: list[Row] = [(well, "doctor", "all well" if well else "see above")]
-        rows += tool_rows(ran(TOOL_JOB, name, work, home, max_rounds))
-        rows += plan_rows(ran(PLAN_JOB, name, work, home, max_rounds))
+        rows += tool_rows(ran(TOOL_JOB, name, work, environ, max_rounds))
+        rows += plan_rows(ran(PLAN_JOB, name, work, environ, max_rounds))
         rows.append((None, "tokens a second", speeds(server["url"])))
     print("", *shown(rows), sep="\n")
     return all(fine is not False for fine, _, _ in rows)
@@ -215,6 +227,7 @@ def run(model: Path, context: int, max_rounds: int, wait: float, into: Path) -> 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Try onplan with a llama.cpp server and a GGUF model.")
     parser.add_argument("model", nargs="?", default="", help="path of a GGUF file")
+    parser.add_argument("--template", default="", help="a chat template in place of the model's own")
     parser.add_argument("--check", action="store_true", help="only look whether it is one")
     parser.add_argument("--context", type=int, default=16_384, help="tokens that the server keeps room for")
     parser.add_argument("--max-rounds", type=int, default=4, help="of each job")
@@ -225,7 +238,7 @@ def main() -> int:
         if chosen.check:
             return 0
         with tempfile.TemporaryDirectory(prefix="onplan-local-") as made:
-            well = run(model, chosen.context, chosen.max_rounds, chosen.wait, Path(made))
+            well = run(model, chosen.template, chosen.context, chosen.max_rounds, chosen.wait, Path(made))
     except LocalError as error:
         print(f"local: {error}", file=sys.stderr)
         return 2

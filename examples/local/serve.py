@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 
 def main() -> None:
@@ -13,6 +14,7 @@ def main() -> None:
     parser.add_argument("--alias", default="local", help="the model's name in requests")
     parser.add_argument("--context", type=int, default=16_384, help="tokens")
     parser.add_argument("--longest-reply", type=int, default=512, help="tokens")
+    parser.add_argument("--template", default="", help="file of a chat template in place of the model's own")
     chosen = parser.parse_args()
 
     import xllamacpp
@@ -27,6 +29,8 @@ def main() -> None:
     params.n_predict = chosen.longest_reply
     params.sampling.temp = 0.0
     params.use_jinja = True
+    if chosen.template:
+        params.chat_template = Path(chosen.template).read_text()
     params.endpoint_metrics = True
     params.ui = False
     server = xllamacpp.Server(params)
