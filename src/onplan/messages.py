@@ -6,6 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from onplan.tokens import estimate_tokens as estimate_tokens
+
 StopReason: TypeAlias = Literal["end", "tool_calls", "length", "refusal", "paused", "interrupted"]
 """Why a reply ended. `interrupted`: the stream was cut or cancelled; what had arrived is kept."""
 
@@ -132,11 +134,6 @@ class Note(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
 
 
 Message: TypeAlias = User | Assistant | ToolResult | Note
-
-
-def estimate_tokens(text: str) -> int:
-    """Tokens of `text` where no provider counted them: UTF-8 bytes / 4, rounded up."""
-    return -(-len(text.encode("utf-8", "replace")) // 4)
 
 
 MEDIA_TOKENS = 1_500

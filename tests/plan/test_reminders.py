@@ -13,8 +13,9 @@ from onplan.errors import PlanError
 from onplan.plan.memory import PlanMemory
 from onplan.plan.reminder import Reminder
 from onplan.plan.settings import Placement, ReminderPolicy
-from onplan.plan.stats import Distance, estimated_tokens
+from onplan.plan.stats import Distance
 from onplan.plan.todo import Todo
+from onplan.tokens import estimate_tokens
 
 OPEN = (("read the spec", "completed"), ("write tests", "in_progress"), ("ship", "pending"))
 DONE = (("read the spec", "completed"),)
@@ -267,7 +268,7 @@ def test_a_write_that_shows_no_list_does_not_bring_it_near(arguments: dict[str, 
 
 
 def test_tokens_are_estimated_from_bytes_and_rounded_up() -> None:
-    assert [estimated_tokens(text) for text in ("", "a", "abcd", "abcde", "漢漢")] == [0, 1, 1, 2, 2]
+    assert [estimate_tokens(text) for text in ("", "a", "abcd", "abcde", "漢漢")] == [0, 1, 1, 2, 2]
 
 
 policies = st.builds(

@@ -163,10 +163,9 @@ def match(old: Plan, new: Plan) -> Matches:
     """Which todo became which: by exact normalised content (as a multiset, open ones with open ones first),
     then by id where the texts are not strangers (ids may repeat or be mere positions), then by similarity
     where it is beyond doubt."""
-    texts = [todo.content for todo in old]
-    if texts == [todo.content for todo in new] and len({*texts}) == len(texts):
-        return {n: n for n in range(len(texts))}  # the usual write: only statuses moved on
-    old_keys = [key(text) for text in texts]
+    if _same_texts(old, new):
+        return {n: n for n in range(len(old))}
+    old_keys = [key(todo.content) for todo in old]
     new_keys = [key(todo.content) for todo in new]
     matches: Matches = _same(
         [(name, todo.is_open) for name, todo in zip(old_keys, old, strict=True)],
@@ -235,15 +234,24 @@ def _dice(left: Counter[str], right: Counter[str]) -> float:
 # --- diff and merge ---------------------------------------------------------------------------------
 
 
+def _same_texts(old: Plan, new: Plan) -> bool:
+    """The usual write: only statuses moved on, and no text comes twice."""
+    texts = [todo.content for todo in old]
+    return texts == [todo.content for todo in new] and len({*texts}) == len(texts)
+
+
 def compare(old: Plan, new: Plan) -> Diff:
     """What happened between two plans."""
     if old == new:
         return Diff()
-    matches = match(old, new)
-    pairs = [(old.todos[i], new.todos[j]) for i, j in sorted(matches.items(), key=lambda pair: pair[1])]
-    gone = [todo for i, todo in enumerate(old) if i not in matches]
-    kept = set(matches.values())
-    fresh = [todo for j, todo in enumerate(new) if j not in kept]
+    if _same_texts(old, new):
+        pairs, gone, fresh = list(zip(old, new, strict=True)), (), ()
+    else:
+        matches = match(old, new)
+        pairs = [(old.todos[i], new.todos[j]) for i, j in sorted(matches.items(), key=lambda pair: pair[1])]
+        gone = tuple(todo for i, todo in enumerate(old) if i not in matches)
+        kept = set(matches.values())
+        fresh = tuple(todo for j, todo in enumerate(new) if j not in kept)
     steps = [(before, after) for before, after in pairs if before.status != after.status]
 
     def moved(test: Callable[[Todo, Todo], bool]) -> tuple[str, ...]:

@@ -23,9 +23,10 @@ from onplan.plan.reminder import Reminder, at_stop, due_after_round, due_before_
 from onplan.plan.render import render_plan
 from onplan.plan.settings import Planning, Reminders, settings
 from onplan.plan.state import State, apply, evolve
-from onplan.plan.stats import Distance, Stats, estimated_tokens
+from onplan.plan.stats import Distance, Stats
 from onplan.plan.stored import restore, snapshot
 from onplan.plan.todo import Plan, Rules, Todo
+from onplan.tokens import estimate_tokens
 
 
 class PlanMemory:
@@ -189,7 +190,7 @@ class PlanMemory:
 
     def _remind(self, reminder: Reminder | None) -> Reminder | None:
         if reminder is not None:
-            self._evolve(Grew(1, estimated_tokens(reminder.text)))
+            self._evolve(Grew(1, estimate_tokens(reminder.text)))
             self._evolve(Reminded(reminder.kind, reminder.recites))
         return reminder
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from onplan.plan.render import names, render_open, render_plan
 from onplan.plan.settings import Placement, ReminderPolicy, SeedReminder
-from onplan.plan.stats import estimated_tokens
+from onplan.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from onplan.plan.state import State
@@ -103,7 +103,7 @@ def _wants_plan(state: State, policy: ReminderPolicy) -> bool:
 def _ask_for_update(state: State, policy: ReminderPolicy) -> Reminder:
     """The position alone, or with the list where that is due soon anyway: one reminder instead of two."""
     text = _tagged(_stale(state), position(state))
-    messages, tokens = policy.max_messages // 2, max(policy.max_tokens // 2, estimated_tokens(text))
+    messages, tokens = policy.max_messages // 2, max(policy.max_tokens // 2, estimate_tokens(text))
     if _passes(state, policy, messages=messages, tokens=tokens):
         return _with_list(state, policy, "stale")
     return Reminder(text, "stale", False, policy.placement)

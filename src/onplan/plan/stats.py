@@ -20,11 +20,6 @@ class Distance:
         return Distance(self.messages + messages, self.tokens + tokens)
 
 
-def estimated_tokens(text: str) -> int:
-    """Where no provider counted: UTF-8 bytes / 4, rounded up."""
-    return -(-len(text.encode("utf-8", "replace")) // 4)
-
-
 @dataclass(frozen=True, slots=True)
 class Stats:
     """Counts since the session began. `max_messages` and `max_tokens`: the greatest distance in a request
