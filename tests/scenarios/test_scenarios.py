@@ -31,6 +31,7 @@ from onplan.testing.scenarios import (
 )
 
 SCENARIOS = load_scenarios()
+FORMAT = "onplan.testing.scenarios.format"
 DOCS = Path(__file__).parents[2] / "docs" / "scenarios.md"
 
 
@@ -419,7 +420,7 @@ def test_the_document_names_every_field_and_every_need() -> None:
     structs = [
         item
         for item in vars(module).values()
-        if isinstance(item, type) and issubclass(item, msgspec.Struct) and item.__module__ == module.__name__
+        if isinstance(item, type) and issubclass(item, msgspec.Struct) and item.__module__ == FORMAT
     ]
     names = {field.name for struct in structs for field in msgspec.structs.fields(struct)}
     missing = sorted(name for name in {*names, *get_args(Need)} if f"`{name}`" not in text)
