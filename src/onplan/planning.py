@@ -34,8 +34,14 @@ from onplan.plan.changes import (
 from onplan.plan.decode import heard, translated
 from onplan.plan.dialect import DIALECTS, Dialect, tool_schemas
 from onplan.plan.ledger import Action, Author, compare
-from onplan.plan.memory import demand_text
-from onplan.plan.reminder import Reminder, ReminderKind, at_stop, due_after_round, due_before_request
+from onplan.plan.reminder import (
+    Reminder,
+    ReminderKind,
+    at_stop,
+    demand_text,
+    due_after_round,
+    due_before_request,
+)
 from onplan.plan.render import names
 from onplan.plan.settings import Settings
 from onplan.plan.state import State, decide, evolve, fingerprint

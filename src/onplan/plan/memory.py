@@ -19,7 +19,7 @@ from onplan.plan.changes import (
 )
 from onplan.plan.dialect import Dialect, tool_schemas
 from onplan.plan.ledger import Action, Ledger
-from onplan.plan.reminder import Reminder, at_stop, due_after_round, due_before_request
+from onplan.plan.reminder import Reminder, at_stop, demand_text, due_after_round, due_before_request
 from onplan.plan.render import render_plan
 from onplan.plan.settings import Planning, Reminders, settings
 from onplan.plan.state import State, apply, evolve
@@ -196,11 +196,3 @@ class PlanMemory:
 
     def _evolve(self, change: Change) -> None:
         self._state = evolve(self._state, change)
-
-
-def demand_text(state: State) -> str:
-    """What answers other calls while a plan is required and there is none."""
-    return (
-        f"Error: not run. Write the plan first: call {state.dialect.name} with the steps of this job, "
-        "then call this again."
-    )

@@ -77,6 +77,14 @@ def at_stop(state: State) -> Reminder | None:
     return Reminder(text, "continue", True, "message")
 
 
+def demand_text(state: State) -> str:
+    """What answers other calls while a plan is required and there is none."""
+    return (
+        f"Error: not run. Write the plan first: call {state.dialect.name} with the steps of this job, "
+        "then call this again."
+    )
+
+
 def position(state: State) -> str:
     """Where the work stands, in one line: just finished, now, next."""
     plan = state.plan
