@@ -12,7 +12,17 @@ from typing import Any, cast, get_args
 import msgspec
 
 from onplan.errors import PlanError
-from onplan.events import PlanChanged, PlanEdited, PrefixChanged, Record, Resumed, SessionStarted, TurnEnded
+from onplan.events import (
+    Decided,
+    PlanChanged,
+    PlanEdited,
+    PrefixChanged,
+    Record,
+    Resumed,
+    SessionStarted,
+    ToolStarted,
+    TurnEnded,
+)
 from onplan.hooks import Continue, EndTurn, Hooks, PlanChange, Skip, View
 from onplan.messages import Assistant, Call, Message, Note, ToolResult, User, estimate
 from onplan.plan.answer import answer
@@ -193,11 +203,13 @@ class Planning:
         return self.state.plan
 
     def fold(self, record: Record) -> None:
-        before = self.state.ledger.revision
+        if isinstance(record, (ToolStarted, Decided)):
+            return  # a third of all records, and nothing to a plan
+        before = self.state.ledger
         self._folded.fold(record)
         if isinstance(record, ToolResult) and record.call_id == self._writing:
             self._writing = ""
-        if self.state.ledger.revision != before and self._changed is not None and not self._quiet:
+        if self.state.ledger is not before and self._changed is not None and not self._quiet:
             newest = self.state.ledger.revisions[-1]
             todos = tuple(newest.plan.to_json())
             self._changed(PlanChanged(newest.number, todos, newest.diff.to_json(), newest.author))
