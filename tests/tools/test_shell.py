@@ -376,6 +376,7 @@ TREES = [
 async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(
     tmp_path: Path, env: dict[str, str], tag: str
 ):
+    children_before = children()  # another test of this process may have left a helper of its own running
     shells = [Shell(tmp_path, env=env, grace=0.1, settle=0.05) for _ in TREES]
     # Side by side, as each of them only waits; none may end what belongs to another.
     runs = [shell.run(command, timeout=1) for shell, command in zip(shells, TREES, strict=True)]
@@ -388,7 +389,11 @@ async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(
     assert contents == dict.fromkeys(TREES, f"before\n{STOPPED}\ntimed out after 1 s, exit code: 124")
     assert ends == [(True, True, 124)] * len(TREES)
     assert alive_with(tag) == []
-    assert [entry for entry in read_processes().values() if entry.parent == os.getpid()] == []
+    assert children() - children_before == set()
+
+
+def children() -> set[int]:
+    return {pid for pid, entry in read_processes().items() if entry.parent == os.getpid()}
 
 
 def facts(output: ToolOutput, *names: str) -> list[Any]:
