@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from onplan.messages import Assistant, Call, Details, Message, Note, ToolResult, Usage, User
+from onplan.messages import Assistant, Details, Message, Note, ToolResult, Usage, User
 
 EndReason: TypeAlias = Literal[
     "done",  # a reply without calls, nothing open
@@ -202,13 +202,5 @@ def decode_record(body: bytes) -> Record:
     return _decoder.decode(body)
 
 
-def is_message(record: Record) -> bool:
-    return isinstance(record, (User, Assistant, ToolResult, Note))
-
-
 def messages_of(records: list[Record] | tuple[Record, ...]) -> list[Message]:
     return [record for record in records if isinstance(record, (User, Assistant, ToolResult, Note))]
-
-
-def calls_of(records: list[Record] | tuple[Record, ...]) -> list[Call]:
-    return [call for record in records if isinstance(record, Assistant) for call in record.calls]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from campaign import campaign
+from kills import campaign
 
 
 @pytest.mark.timeout(180)

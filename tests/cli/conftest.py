@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,27 +20,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (*keys, "MODEL_ID", "NO_COLOR", "COLUMNS", "VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)
     return path
-
-
-@pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty directory to work in, the current one."""
-    path = tmp_path / "work"
-    path.mkdir()
-    monkeypatch.chdir(path)
-    return path
-
-
-@pytest.fixture
-def script(tmp_path: Path) -> Callable[..., str]:
-    """Writes a script file; answers what to give to `--model`."""
-
-    def write(*entries: Any) -> str:
-        path = tmp_path / "script.json"
-        path.write_text(json.dumps(entries))
-        return f"script:{path}"
-
-    return write
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 from make_corpus import CORPUS, text
 
 from onplan.shellguard import Decision, Verdict, judge
+from tables import DENIED_ALWAYS
 
 CWD, HOME = "/home/u/proj", "/home/u"
 FAULT = "the guard could not read the line"
@@ -27,32 +28,11 @@ def corpus() -> dict[str, Any]:
     return json.loads(CORPUS.read_text(encoding="utf-8"))
 
 
-DENY_TABLE = [
-    "rm  -rf  /",
-    "rm -r -f /",
-    "rm -fr /",
-    "rm --recursive --force /",
-    "rm -rf -- /",
-    "rm -rf /*",
-    "rm -rf //",
-    "rm -rf /./",
-    "rm -rf ~",
-    'rm -rf "$HOME"',
-    "rm -rf ${HOME}/",
-    "/bin/rm -rf /",
-    "sudo rm -rf /",
-    "env FOO=1 rm -rf /",
-    "FOO=1 BAR=2 rm -rf /",
-    "nohup timeout 5 nice -n 5 rm -rf /",
-    "command rm -rf /",
-    "xargs -0 rm -rf / </dev/null",
-    "cd / && rm -rf *",
-]
 ASK_TABLE = ['rm -rf "$A/$B/$C"', "find / -delete", "chroot /x rm -rf y"]
 PASS_TABLE = ["rm -rf ./build", "rm -rf /tmp/proj-x", "rm -r node_modules", "rmdir x", "rm -f a.txt"]
 
 
-@pytest.mark.parametrize("line", DENY_TABLE)
+@pytest.mark.parametrize("line", DENIED_ALWAYS)
 def test_equal_spellings_of_a_loss_are_denied(line: str) -> None:
     assert decision(line) == "deny"
 

@@ -11,6 +11,7 @@ from trust_parts import Seat, rules, run, seat
 from onplan.messages import Call
 from onplan.protocols import Approved, Rejected
 from onplan.stores.sqlite import SqliteStore
+from tables import DENIED_ALWAYS, DENIED_BY_A_RULE
 
 GIT_RULES = rules(deny=["bash(git clean*)", "bash(rm*)"], allow=["bash(git*)"])
 
@@ -31,21 +32,7 @@ async def tried(root: Path, line: str, **more: object) -> Seat:
 # --- a rule against one command of a line -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "git fetch && git clean -fd",
-        "npm run build; git clean -fd",
-        "true || rm -rf /x",
-        "echo a | xargs rm -rf",
-        "(cd /x && rm -rf y)",
-        "echo $(rm -rf y)",
-        "echo `rm -rf y`",
-        "cat <(rm -rf y)",
-        "echo ok\nrm -rf y",
-        "sleep 1 & rm -rf y",
-    ],
-)
+@pytest.mark.parametrize("line", DENIED_BY_A_RULE)
 async def test_a_denied_command_anywhere_in_a_line_denies_the_line(root: Path, line: str) -> None:
     at = await tried(root, line, rules=GIT_RULES, auto=True)
     assert at.bash.ran == []
@@ -69,30 +56,7 @@ async def test_a_line_that_cannot_be_parsed_is_asked_never_allowed(root: Path) -
 # --- spellings of the same loss ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "rm  -rf  /",
-        "rm -r -f /",
-        "rm -fr /",
-        "rm --recursive --force /",
-        "rm -rf -- /",
-        "rm -rf /*",
-        "rm -rf //",
-        "rm -rf /./",
-        "rm -rf ~",
-        'rm -rf "$HOME"',
-        "rm -rf ${HOME}/",
-        "/bin/rm -rf /",
-        "sudo rm -rf /",
-        "env FOO=1 rm -rf /",
-        "FOO=1 BAR=2 rm -rf /",
-        "nohup timeout 5 nice -n 5 rm -rf /",
-        "command rm -rf /",
-        "xargs -0 rm -rf / </dev/null",
-        "cd / && rm -rf *",
-    ],
-)
+@pytest.mark.parametrize("line", DENIED_ALWAYS)
 async def test_a_loss_that_cannot_be_undone_is_denied_in_every_spelling_whatever_allows_it(
     root: Path, line: str
 ) -> None:

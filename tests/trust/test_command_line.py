@@ -34,24 +34,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "work"
-    path.mkdir()
-    monkeypatch.chdir(path)
-    return path
-
-
-@pytest.fixture
-def script(tmp_path: Path) -> Callable[..., str]:
-    def write(*entries: Any) -> str:
-        path = tmp_path / "script.json"
-        path.write_text(json.dumps(entries))
-        return f"script:{path}"
-
-    return write
-
-
 def call(name: str, **arguments: Any) -> dict[str, Any]:
     return {"calls": [{"name": name, "arguments": arguments}]}
 

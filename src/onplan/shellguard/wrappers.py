@@ -145,11 +145,6 @@ _SHELL_TEXT: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def is_wrapper(name: str) -> bool:
-    """Whether `name` only runs another program."""
-    return name in WRAPPERS
-
-
 def is_clear(name: str) -> bool:
     """Whether allowing the command behind wrapper `name` is enough."""
     return name in WRAPPERS and WRAPPERS[name].clear

@@ -1,6 +1,6 @@
 """The kill campaign: a real child process is killed at a random point, then its session is looked at.
 
-`python tests/campaign/campaign.py --kills 200` prints the figures of docs/reliability.md.
+`python tests/campaign/kills.py --kills 200` prints the figures of docs/reliability.md.
 """
 
 from __future__ import annotations
