@@ -16,19 +16,21 @@ from onplan.events import (
     RECORD_VERSION,
     EndReason,
     Event,
+    PrefixChanged,
     Record,
     SessionStarted,
     TurnEnded,
     Warned,
 )
-from onplan.hooks import Hooks, ModelHook, PlanChange, Turn, Veto, View, consult
+from onplan.hooks import Block, Hooks, PlanChange, Turn, Veto, View, consult
+from onplan.inbox import Inbox
 from onplan.loop import Limits, Parts, run
-from onplan.messages import Assistant, Message, Usage, User
+from onplan.messages import Assistant, Message, Note, Usage, User
 from onplan.plan.settings import Settings
 from onplan.plan.state import State
 from onplan.plan.todo import Plan, Todo
 from onplan.planning import Planning, prompt_text
-from onplan.protocols import Holder, Model, SessionStore
+from onplan.protocols import Approval, Approver, Holder, Model, Question, SessionStore
 from onplan.session import InboxRequest, Session, new_id
 from onplan.stores.holder import this_process
 from onplan.stores.memory import MemoryStore
@@ -83,13 +85,19 @@ class Agent:
         planning: Planning,
         parts: Parts,
         relay: _Relay,
+        own_hooks: Hooks,
+        offered: Callable[[], Toolset],
         closers: Sequence[Closer],
     ) -> None:
         self._session = session
         self._planning = planning
-        self._parts = parts
+        self._own_hooks = own_hooks
+        self._offered = offered
         self._closers = closers
         self._relay = relay
+        self._inbox = Inbox(session, revise=self._serve, say=self.steer, warn=relay.emit)
+        self._parts = msgspec.structs.replace(parts, hooks=self._hooks())
+        self._steering: list[str] = []
         self._turn: asyncio.Task[TurnEnded] | None = None
         self._closed = False
 
@@ -155,10 +163,9 @@ class Agent:
         relay.live = True
         planner.go_live()
         parts = Parts(model, toolset, session, relay.emit, limits=limits or Limits())
-        agent = cls(session, planner, parts, relay, closers)
-        hooks = _ordered(agent._serve_inbox, own_hooks, planner.hooks())
-        agent._parts = msgspec.structs.replace(parts, hooks=hooks)
-        return agent
+        if session.model != model.name:  # a resumed session goes on with another one
+            await session.append(PrefixChanged("another model", model=model.name))
+        return cls(session, planner, parts, relay, own_hooks, offered, closers)
 
     # --- turns ---
 
@@ -202,6 +209,15 @@ class Agent:
                 turn.cancel()
                 await unbroken(_settled(turn))
 
+    def steer(self, text: str) -> None:
+        """Words of the person for the turn that runs: they go along with its next request."""
+        self._steering.append(text)
+
+    def unsent(self) -> tuple[str, ...]:
+        """What `steer` was given and no request took along; taken back by this."""
+        left, self._steering = tuple(self._steering), []
+        return left
+
     def interrupt(self) -> bool:
         """End the running turn: every outstanding call gets its result. `False` if none is running."""
         return self._turn is not None and self._turn.cancel()
@@ -217,9 +233,12 @@ class Agent:
         """The plan with its ledger, counters and figures; an immutable value."""
         return self._planning.state
 
-    async def edit_plan(self, todos: Iterable[Todo | str | dict[str, Any]]) -> Plan:
-        """Replace the plan as the person; the model is told once. Raises `PlanError`, `StoreError`."""
-        return await self._revise(self._planning.edited(todos))
+    async def edit_plan(self, todos: Iterable[Todo | str | dict[str, Any]], *, base: int = 0) -> Plan:
+        """Replace the plan as the person; the model is told once. Raises `PlanError`, `StoreError`.
+
+        `base`: the revision that the person edited. What the model wrote since is kept beside their edit.
+        """
+        return await self._revise(self._planning.edited(todos, base=base))
 
     async def undo_plan(self) -> Plan:
         """Raises `PlanError` when there is nothing to undo."""
@@ -234,6 +253,28 @@ class Agent:
         if record is not None:
             await self._session.append(record)
         return self.plan
+
+    # --- another model, another dialect ---
+
+    async def change(
+        self, reason: str, *, model: Model | None = None, planning: Settings | None = None
+    ) -> None:
+        """From the next request on another model, or other plan settings: the announced exception to I2.
+
+        Raises `OnplanError` while a turn runs, `StoreError`.
+        """
+        if self._turn is not None:
+            raise OnplanError("a turn is running: wait for it, or interrupt it")
+        before = _planning_text(self._planning)
+        if planning is not None:
+            await self._session.append(PrefixChanged(reason, planning=planning.to_json()))
+            toolset = self._offered()
+            system = _resettled(self._session.system, before, _planning_text(self._planning))
+            await self._session.append(PrefixChanged(reason, system=system, tools=toolset.schemas()))
+            self._parts = msgspec.structs.replace(self._parts, toolset=toolset, hooks=self._hooks())
+        if model is not None:
+            await self._session.append(PrefixChanged(reason, model=model.name))
+            self._parts = msgspec.structs.replace(self._parts, model=model)
 
     # --- the session ---
 
@@ -290,25 +331,41 @@ class Agent:
 
     # --- inside ---
 
-    async def _serve_inbox(self, view: View) -> None:
-        for request in await self._session.take_requests():
-            await self._serve(request)
+    def _hooks(self) -> Hooks:
+        """Edits from outside come first, a demand for a plan before anybody is asked, the plan's word
+        last."""
+        planning = self._planning.hooks()
+        first = Hooks(before_model=(self._before_request,), before_tool=planning.before_tool)
+        return first + self._own_hooks + msgspec.structs.replace(planning, before_tool=())
+
+    async def _before_request(self, view: View) -> tuple[Note, ...]:
+        """What others and the person have asked for since the last request."""
+        await self._inbox.serve()
+        return tuple([note for text in self.unsent() for note in await self._heard(text, view)])
+
+    async def _heard(self, text: str, view: View) -> list[Note]:
+        """The person's words in the middle of a turn; hooks judge them like any message of theirs."""
+        hooks, warn = self._own_hooks.user_prompt, self._relay.emit
+        answers = await consult(hooks, text, view, warn=warn, known=(Note, Block))
+        for answer in answers:
+            if isinstance(answer, Block):
+                warn(Warned(f"a hook did not let your message through: {answer.reason}"))
+                return []
+        return [Note(text, "steering", "message"), *answers]
+
+    async def approval(self, approver: Approver, question: Question) -> Approval:
+        """What the person says to a question of a `before_tool` hook: asked by `approver`, or through the
+        session's inbox, whichever is answered first."""
+        return await self._inbox.approval(approver, question)
 
     async def _serve(self, request: InboxRequest) -> None:
-        try:
-            match request.action:
-                case "edit":
-                    await self.edit_plan(request.todos)
-                case "undo":
-                    await self.undo_plan()
-                case "redo":
-                    await self.redo_plan()
-                case other:
-                    self._parts.emit(
-                        Warned(f"a request that onplan does not know was left out: {other[:40]!r}")
-                    )
-        except OnplanError as error:  # the other requests are still to be served
-            self._parts.emit(Warned(f"a change of the plan from outside was refused: {error}"))
+        match request.action:
+            case "undo":
+                await self.undo_plan()
+            case "redo":
+                await self.redo_plan()
+            case _:
+                await self.edit_plan(request.todos, base=request.base)
 
     async def _describe(self, ended: TurnEnded) -> None:
         first = next((message.text for message in self.messages if isinstance(message, User)), "")
@@ -368,12 +425,6 @@ class _Relay:
                 self.emit(Warned(f"a listener failed and is not told more: {type(error).__name__}: {error}"))
 
 
-def _ordered(inbox: ModelHook, own: Hooks, planning: Hooks) -> Hooks:
-    """Edits from outside come first, a demand for a plan before anybody is asked, the plan's word last."""
-    first = Hooks(before_model=(inbox,), before_tool=planning.before_tool)
-    return first + own + msgspec.structs.replace(planning, before_tool=())
-
-
 def _copied(messages: Sequence[Message], plan: Plan) -> dict[str, Any]:
     """What tools get that ask for `state`: copies to the bottom, so that a change of them changes nothing."""
     return {"messages": copy.deepcopy(list(messages)), "todos": plan.to_json()}
@@ -386,6 +437,13 @@ async def _settled(turn: asyncio.Task[Any]) -> None:
 def _planning_text(planner: Planning) -> str:
     settings = planner.state.settings
     return "" if settings.planning == "off" else prompt_text(settings.dialect)
+
+
+def _resettled(system: str, before: str, after: str) -> str:
+    """The system text with what it says about planning in the words of another dialect."""
+    if before and before in system:
+        return system.replace(before, after).rstrip()
+    return "\n\n".join(part for part in (system, after) if part)
 
 
 def _judge(

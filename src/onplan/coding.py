@@ -122,6 +122,7 @@ async def coding_agent(
         )
         on_failure.pop_all()
     commands.session_id = agent.session_id
+    rights.answer = agent.approval
     return agent
 
 

@@ -80,6 +80,37 @@ class Decided(msgspec.Struct, frozen=True, tag="decided", omit_defaults=True):
     arguments: Any = None
 
 
+class ApprovalRequested(msgspec.Struct, frozen=True, tag="asked", omit_defaults=True):
+    """A person is asked whether a call may run. `preview`: what they are shown; `reason`: what a guard, a
+    hook or a rule has against it. Their answer is the call's `Decided`."""
+
+    call_id: str
+    preview: str = ""
+    reason: str = ""
+
+
+class Compacted(msgspec.Struct, frozen=True, tag="compacted", omit_defaults=True):
+    """From here on a request holds `head`, the last `kept` messages of the one before it, and `tail`. The log
+    keeps everything: the model's view is a fold (I6).
+
+    `shortened`: what stands in for the contents of kept tool results, by call id. `before`, `after`: tokens
+    of the view. `focus`: what the person asked to keep in mind. `usage`: of the request for the summary.
+    `error`: why there is no summary; the view is then only shortened.
+    """
+
+    reason: Literal["limit", "too_long", "asked"]
+    kept: int
+    head: tuple[Message, ...] = ()
+    tail: tuple[Message, ...] = ()
+    shortened: dict[str, str] = {}
+    before: int = 0
+    after: int = 0
+    focus: str = ""
+    model: str = ""
+    usage: Usage = Usage()
+    error: str = ""
+
+
 class Resumed(msgspec.Struct, frozen=True, tag="resumed"):
     """The session was opened again. `repaired`: calls that got their missing result."""
 
@@ -111,6 +142,8 @@ Record: TypeAlias = (
     | ToolStarted
     | PlanEdited
     | Decided
+    | ApprovalRequested
+    | Compacted
     | Resumed
     | TurnEnded
     | SessionEnded

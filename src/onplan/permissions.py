@@ -6,13 +6,13 @@ with `auto`) > auto > rule ask > user's allow > ask.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from onplan.errors import ToolError
+from onplan.errors import StoreError, ToolError
 from onplan.hooks import Allow, Ask, Deny, View
 from onplan.messages import Assistant, Call, Message, ToolResult, User
 from onplan.protocols import Approval, Approved, Approver, Question, Rejected
@@ -81,6 +81,7 @@ class Permissions:
         self.allowed = set(allowed)
         self.sandboxed = sandboxed
         self.cwd: Callable[[], Path] | None = None
+        self.answer: Callable[[Approver, Question], Awaitable[Approval]] | None = None
         self._rules = tuple(rules)
         self._line_rules = tuple(rule for rule in self._rules if rule.tool == "bash" and rule.pattern)
         self._place = Place(
@@ -230,7 +231,10 @@ class Permissions:
     async def _answer(self, approver: Approver, question: Question) -> Approval:
         # A failing hook lets pass, but a question that failed is no permission.
         try:
-            answer: object = await approver.approve(question)
+            ask = self.answer
+            answer: object = await (ask(approver, question) if ask else approver.approve(question))
+        except StoreError:
+            raise
         except Exception:  # noqa: BLE001 - whatever it is, nobody has said yes
             return Rejected(nobody=True)
         match answer:

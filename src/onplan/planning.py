@@ -43,7 +43,7 @@ from onplan.plan.changes import (
 )
 from onplan.plan.decode import heard, translated
 from onplan.plan.dialect import DIALECTS, Dialect, tool_schemas
-from onplan.plan.ledger import Action, Author, compare
+from onplan.plan.ledger import Action, Author, compare, merge
 from onplan.plan.reminder import (
     Reminder,
     ReminderKind,
@@ -326,9 +326,18 @@ class Planning:
 
     # --- people ---
 
-    async def edited(self, todos: Iterable[Todo | str | dict[str, Any]]) -> PlanEdited | None:
-        """The record of a person's edit, to be appended; `None` if nothing changes. Raises `PlanError`."""
-        return await self._revised(Plan.of(todos, self.state.settings.rules), "edit")
+    async def edited(
+        self, todos: Iterable[Todo | str | dict[str, Any]], *, base: int = 0
+    ) -> PlanEdited | None:
+        """The record of a person's edit, to be appended; `None` if nothing changes. Raises `PlanError`.
+
+        `base`: the revision that they edited; what was written since is kept beside their edit.
+        """
+        rules = self.state.settings.rules
+        plan = Plan.of(todos, rules)
+        if base and base < self.state.ledger.revision:
+            plan = Plan.of(merge(self.state.ledger.at(base), plan, self.plan).todos, rules)
+        return await self._revised(plan, "edit")
 
     async def undone(self) -> PlanEdited | None:
         """The record of an undo. Raises `PlanError` when there is nothing to undo."""

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import time
-from collections.abc import Callable, Generator, Sequence, Set
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, TypeAlias, assert_never
 
@@ -15,6 +15,8 @@ import msgspec
 from onplan.cancellation import unbroken
 from onplan.errors import SessionBusy, StoreError
 from onplan.events import (
+    ApprovalRequested,
+    Compacted,
     Decided,
     PlanEdited,
     PrefixChanged,
@@ -135,6 +137,11 @@ class Session:
         return self._view.tools
 
     @property
+    def model(self) -> str:
+        """The name of the model that the session was last told of."""
+        return self._view.model
+
+    @property
     def call_ids(self) -> Set[str]:
         """The ids of all calls so far; a view."""
         return self._view.call_ids
@@ -214,6 +221,7 @@ class _View:
         self.messages: list[Message] = []
         self.call_ids: set[str] = set()
         self.system = ""
+        self.model = ""
         self.tools: tuple[dict[str, Any], ...] = ()
         self.started: SessionStarted | None = None
 
@@ -223,25 +231,98 @@ class _View:
         match record:
             case User() | Assistant() | ToolResult() | Note():
                 self.messages.append(record)
-            case SessionStarted(system=system, tools=tools):
-                self.started, self.system, self.tools = record, system, tools
-            case PrefixChanged(system=system, tools=tools):
+            case SessionStarted(system=system, tools=tools, model=model):
+                self.started, self.system, self.tools, self.model = record, system, tools, model
+            case PrefixChanged(system=system, tools=tools, model=model):
                 self.system = self.system if system is None else system
                 self.tools = self.tools if tools is None else tools
-            case ToolStarted() | PlanEdited() | Decided() | Resumed() | TurnEnded() | SessionEnded():
+                self.model = self.model if model is None else model
+            case Compacted():
+                self.messages[:] = compacted(self.messages, record)
+            case ToolStarted() | PlanEdited() | Decided() | ApprovalRequested() | Resumed():
+                pass
+            case TurnEnded() | SessionEnded():
                 pass
             case _:
                 assert_never(record)
+
+
+def compacted(messages: Sequence[Message], by: Compacted) -> list[Message]:
+    """The messages of the next request after a compaction of these."""
+    kept = messages[len(messages) - by.kept :] if by.kept else ()
+    return [*by.head, *(_shortened(message, by.shortened) for message in kept), *by.tail]
+
+
+def _shortened(message: Message, shortened: Mapping[str, str]) -> Message:
+    if not isinstance(message, ToolResult) or message.call_id not in shortened:
+        return message
+    return msgspec.structs.replace(message, content=shortened[message.call_id], media=())
+
+
+# --- forks ------------------------------------------------------------------------------------------
+
+
+async def fork(
+    store: SessionStore, session_id: str, at: int | None = None, *, clock: Clock = time.time
+) -> str:
+    """Begin a new session with the log of this one, up to record `at` or whole; answers its id.
+
+    Messages, plan, ledger and counters are the same up to there, and so are the bytes of a request (I2).
+    Calls that have no result there get one. The session is only read, whoever holds it; files are not
+    copied. Raises `SessionNotFound`, `StoreError`.
+    """
+    rows = await store.load(session_id)
+    end = len(rows) if at is None else at
+    if not 1 <= end <= len(rows):
+        raise StoreError(f"session {session_id} has no record {at}: it has 1 to {len(rows)}")
+    rows = rows[:end]
+    records = [stamped.record for stamped in read(rows)]
+    started = records[0]
+    if not isinstance(started, SessionStarted):
+        raise StoreError(f"session {session_id} has no beginning: its first record is missing")
+    started = msgspec.structs.replace(started, id=new_id(), parent=session_id)
+    missing = missing_results(records, "because the session was forked here")
+    info, now = await store.find(session_id), clock()
+    await store.create(started.id, cwd=started.cwd, time=now)
+    try:
+        bodies = [encode_record(started), *(row.body for row in rows[1:])]
+        await _copy(store, started.id, bodies, [row.time for row in rows])
+        await store.append(started.id, end + 1, [encode_record(result) for result in missing], time=now)
+        await store.describe(started.id, {"title": info.title})
+    except BaseException:
+        await unbroken(store.delete(started.id))
+        raise
+    return started.id
+
+
+async def _copy(
+    store: SessionStore, session_id: str, bodies: Sequence[bytes], times: Sequence[float]
+) -> None:
+    """Append bodies with their times: those of one time together, a commit each."""
+    begin = 0
+    for end in range(1, len(bodies) + 1):
+        if end == len(bodies) or times[end] != times[begin]:
+            await store.append(session_id, begin + 1, bodies[begin:end], time=times[begin])
+            begin = end
 
 
 # --- what others may ask of a session ---------------------------------------------------------------
 
 
 class InboxRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A request that somebody else left for the holder: an edit of the plan, an undo or a redo."""
+    """A request that somebody else left for the holder.
+
+    `edit` (with `todos`), `undo`, `redo`: of the plan. `approve`, `deny`: the answer to what is asked about
+    `call_id`, `reason` goes to the model. `say`: `text` for the model, at the next round. `base`: the
+    revision of the plan that the sender of an edit saw; 0 if they did not say.
+    """
 
     action: str
     todos: tuple[dict[str, Any], ...] = ()
+    call_id: str = ""
+    reason: str = ""
+    text: str = ""
+    base: int = 0
 
 
 async def leave_request(store: SessionStore, session_id: str, request: InboxRequest) -> None:
@@ -279,7 +360,7 @@ def _without_collection() -> Generator[None, None, None]:
             gc.enable()
 
 
-def missing_results(records: Sequence[Record]) -> list[ToolResult]:
+def missing_results(records: Sequence[Record], by: str = "when the process ended") -> list[ToolResult]:
     """A result for each call of the last reply that has none, in call order.
 
     A call that was started may have had effects; one that was not has had none (I1). Repairing twice
@@ -288,7 +369,7 @@ def missing_results(records: Sequence[Record]) -> list[ToolResult]:
     unanswered = _Unanswered()
     for record in records:
         unanswered.fold(record)
-    return unanswered.results("when the process ended")
+    return unanswered.results(by)
 
 
 class _Unanswered:

@@ -318,7 +318,8 @@ async def test_the_golden_log_resumes_with_its_plan_and_is_repaired() -> None:
     assert agent.plan_state.settings.rules.max_items == 2
     assert agent.system == "Be better."
     assert outcomes(agent.messages)[-2:] == [("t5", "interrupted"), ("t6", "not_executed")]
-    assert (await log_of(store))[-1] == Resumed(("t5", "t6"))
+    other = PrefixChanged("another model", model="scripted")
+    assert (await log_of(store))[-2:] == [Resumed(("t5", "t6")), other]
     assert (await agent.run("go on")).reason == "open_todos"
     await check_fold(agent, store)
 

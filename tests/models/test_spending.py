@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onplan.cli.main import cli
-from onplan.cli.spending import Spent, spending_of
 from onplan.events import PlanEdited, Record
 from onplan.messages import Assistant, Call, Text, Usage, User
 from onplan.models.prices import load_prices
+from onplan.spending import Spent, spending_of
 from onplan.testing.models import Refuse
 
 PRICED, UNPRICED = "anthropic:claude-sonnet-5-5", "openai:x@http://127.0.0.1:1/v1"

@@ -15,7 +15,7 @@ from onplan.cli.cost import cost_line, cost_of
 from onplan.cli.options import OutputFormat
 from onplan.cli.result import ending_lines, result_json
 from onplan.cli.signals import Interruption, signals
-from onplan.cli.spending import Spending, spending_so_far, turn_line
+from onplan.cli.spending import spending_so_far, turn_line
 from onplan.cli.terminal import person_at
 from onplan.cli.view.activity import Activity
 from onplan.cli.view.screen import Screen, Span, screen_on
@@ -24,6 +24,7 @@ from onplan.errors import StoreError
 from onplan.events import Event, RequestStarted, Warned
 from onplan.messages import ToolResult
 from onplan.session import read
+from onplan.spending import Spending
 
 
 def run_job(prompt: str, config: Config, output_format: OutputFormat, *, colour: bool = True) -> int:

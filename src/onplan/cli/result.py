@@ -7,8 +7,8 @@ from typing import Any
 
 from onplan.agent import Agent, Result
 from onplan.cli.cost import cost_of
-from onplan.cli.spending import Spending, usage_json
 from onplan.cli.view.screen import Line, Prose, Span
+from onplan.spending import Spending, usage_json
 
 
 def result_json(result: Result, agent: Agent, exit_code: int, spending: Spending) -> dict[str, Any]:
