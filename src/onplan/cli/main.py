@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, _Entry] = {
     "resume": _Entry("resume", "Go on with a session."),
     "plan": _Entry("plan", "Show, compare, undo, redo or edit a session's plan."),
     "tools": _Entry("tools", "Show what the model sees of each tool, and what the runtime fills."),
+    "scenarios": _Entry("scenarios", "Play the scenarios that say how the plan must behave; offline."),
     "doctor": _Entry("doctor", "Check versions, key, endpoint, and what the model can do."),
     "trust": _Entry("trust", "Trust a directory to bring settings and hooks, or take that back."),
     "hooks": _Entry("hooks", "List the hooks that are commands, or try those of an event."),
