@@ -10,10 +10,12 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import msgspec
 
-from onplan.cancellation import finished, unbroken
+from onplan.cancellation import finished, is_cancelled, unbroken
+from onplan.compaction import Compaction, CompactionPolicy, Objection
 from onplan.errors import OnplanError
 from onplan.events import (
     RECORD_VERSION,
+    Compacted,
     EndReason,
     Event,
     PrefixChanged,
@@ -22,7 +24,7 @@ from onplan.events import (
     TurnEnded,
     Warned,
 )
-from onplan.hooks import Block, Hooks, PlanChange, Turn, Veto, View, consult
+from onplan.hooks import Block, CompactionPlan, Hooks, PlanChange, Turn, Veto, View, consult
 from onplan.inbox import Inbox
 from onplan.loop import Limits, Parts, run
 from onplan.messages import Assistant, Message, Note, Usage, User
@@ -83,6 +85,7 @@ class Agent:
         self,
         session: Session,
         planning: Planning,
+        compaction: Compaction,
         parts: Parts,
         relay: _Relay,
         own_hooks: Hooks,
@@ -91,6 +94,7 @@ class Agent:
     ) -> None:
         self._session = session
         self._planning = planning
+        self._compaction = compaction
         self._own_hooks = own_hooks
         self._offered = offered
         self._closers = closers
@@ -99,6 +103,7 @@ class Agent:
         self._parts = msgspec.structs.replace(parts, hooks=self._hooks())
         self._steering: list[str] = []
         self._turn: asyncio.Task[TurnEnded] | None = None
+        self._shortening: asyncio.Task[Compacted | None] | None = None
         self._closed = False
 
     @classmethod
@@ -112,6 +117,7 @@ class Agent:
         inject: Mapping[str, Provider] | None = None,
         instructions: str = "",
         planning: Settings | None = None,
+        compaction: CompactionPolicy | None = None,
         hooks: Hooks | None = None,
         limits: Limits | None = None,
         resume: str = "",
@@ -122,14 +128,22 @@ class Agent:
         """A new session, or the one that `resume` names (its id).
 
         A resumed session keeps its own system text, tool schemas and plan settings (I2).
-        Without a `store` the log is kept in memory. Raises `StoreError` and its kind,
-        `ToolDefinitionError`, `PlanError`.
+        Without a `store` the log is kept in memory. `compaction`: when the conversation is made shorter by
+        itself; without one only `compact` does it. Raises `StoreError` and its kind, `ToolDefinitionError`,
+        `PlanError`.
         """
         store, holder = store or MemoryStore(), holder or this_process()
         relay = _Relay(list(listeners))
         own_hooks = hooks or Hooks()
         planner = Planning(planning, judge=_judge(own_hooks, relay.emit), changed=relay.emit)
-        folds = (planner.fold, relay.fold)
+        shortener = Compaction(
+            compaction or CompactionPolicy(automatic=False),
+            model=lambda: agent.model,
+            limit=_context_limit,
+            block=planner.block,
+            objection=_objection(own_hooks, relay.emit),
+        )
+        folds = (planner.fold, shortener.fold, relay.fold)
         own_tools = tuple(tools)
 
         def offered() -> Toolset:
@@ -165,7 +179,8 @@ class Agent:
         parts = Parts(model, toolset, session, relay.emit, limits=limits or Limits())
         if session.model != model.name:  # a resumed session goes on with another one
             await session.append(PrefixChanged("another model", model=model.name))
-        return cls(session, planner, parts, relay, own_hooks, offered, closers)
+        agent = cls(session, planner, shortener, parts, relay, own_hooks, offered, closers)
+        return agent
 
     # --- turns ---
 
@@ -176,8 +191,7 @@ class Agent:
         `interrupted`. Cancelling the task that waits here interrupts the turn too and is passed on: the
         log is whole when `CancelledError` comes out. Raises `OnplanError` while another turn is running.
         """
-        if self._turn is not None:
-            raise OnplanError("a turn is running already: wait for it, or interrupt it")
+        self._refuse_while_busy()
         current = asyncio.current_task()
         before = current.cancelling() if current else 0
         self._relay.ended = None
@@ -219,8 +233,53 @@ class Agent:
         return left
 
     def interrupt(self) -> bool:
-        """End the running turn: every outstanding call gets its result. `False` if none is running."""
-        return self._turn is not None and self._turn.cancel()
+        """End the running turn, whose outstanding calls all get their result, or a `compact`. `False` if
+        neither is running."""
+        running = self._turn or self._shortening
+        return running is not None and running.cancel()
+
+    def _refuse_while_busy(self) -> None:
+        if self._turn is not None:
+            raise OnplanError("a turn is running already: wait for it, or interrupt it")
+        if self._shortening is not None:
+            raise OnplanError("the conversation is being shortened: wait for it, or interrupt it")
+
+    # --- compaction ---
+
+    async def compact(self, focus: str = "") -> Compacted | None:
+        """Make the conversation shorter now; `focus`: what the summary should keep in mind above all.
+
+        `None` if there is nothing to gain, or if it was interrupted. Where the model gives no summary, old
+        results are shortened all the same and the record's `error` says why. Raises `OnplanError` while a
+        turn is running, and with the reason of a hook that refuses it; `StoreError`.
+        """
+        self._refuse_while_busy()
+        self._shortening = asyncio.create_task(self._shorten(focus))
+        try:
+            return await self._shortening
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            return None
+        finally:
+            self._shortening = None
+
+    async def _shorten(self, focus: str) -> Compacted | None:
+        await self._session.settle()
+        record = await self._compaction.asked(self._session.messages, focus)
+        if record is not None:
+            await self._session.append(record)
+        return record
+
+    @property
+    def context_tokens(self) -> int:
+        """The length of the next request: as the provider counted the last one, and estimates of the rest."""
+        return self._compaction.tokens
+
+    @property
+    def context_limit(self) -> int:
+        """Tokens that the model takes, as far as it is known."""
+        return self._compaction.limit
 
     # --- the plan, for people ---
 
@@ -263,8 +322,7 @@ class Agent:
 
         Raises `OnplanError` while a turn runs, `StoreError`.
         """
-        if self._turn is not None:
-            raise OnplanError("a turn is running: wait for it, or interrupt it")
+        self._refuse_while_busy()
         before = _planning_text(self._planning)
         if planning is not None:
             await self._session.append(PrefixChanged(reason, planning=planning.to_json()))
@@ -311,8 +369,9 @@ class Agent:
         if self._closed:
             return
         self._closed = True
-        if self._turn is not None and self.interrupt():
-            await _settled(self._turn)
+        running = self._turn or self._shortening
+        if running is not None and self.interrupt():
+            await _settled(running)
         hooks = self._parts.hooks.session_end
         await consult(hooks, View(self._session.messages, Turn()), warn=self._relay.emit, known=())
         for closer in (lambda: self._session.close(reason), *self._closers):
@@ -336,7 +395,8 @@ class Agent:
         last."""
         planning = self._planning.hooks()
         first = Hooks(before_model=(self._before_request,), before_tool=planning.before_tool)
-        return first + self._own_hooks + msgspec.structs.replace(planning, before_tool=())
+        last = self._compaction.hooks() + msgspec.structs.replace(planning, before_tool=())
+        return first + self._own_hooks + last
 
     async def _before_request(self, view: View) -> tuple[Note, ...]:
         """What others and the person have asked for since the last request."""
@@ -368,8 +428,7 @@ class Agent:
                 await self.edit_plan(request.todos, base=request.base)
 
     async def _describe(self, ended: TurnEnded) -> None:
-        first = next((message.text for message in self.messages if isinstance(message, User)), "")
-        title = " ".join(first.split())[:80]
+        title = " ".join(self._session.first_words.split())[:80]
         try:
             await self._session.describe(
                 title=title, done=self.plan.done, total=len(self.plan), ended=ended.reason
@@ -457,6 +516,20 @@ def _judge(
         return vetoes[0].reason if vetoes else None
 
     return judge
+
+
+def _objection(hooks: Hooks, warn: Callable[[Event], None]) -> Objection:
+    async def object_to(plan: CompactionPlan) -> str | None:
+        vetoes = await consult(hooks.before_compaction, plan, warn=warn, known=(Veto,))
+        return vetoes[0].reason if vetoes else None
+
+    return object_to
+
+
+def _context_limit(model: str) -> int:
+    from onplan.models.limits import load_limits  # short sessions never need it
+
+    return load_limits().of_model(model)
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from onplan.agent import Agent, Closer
 from onplan.commandhooks import CommandHooks
+from onplan.compaction import CompactionPolicy
+from onplan.context import Context, context_hooks
 from onplan.events import Event, Warned
 from onplan.hooks import Hooks, View
 from onplan.messages import Call, ToolResult
@@ -47,14 +49,16 @@ def _quiet(tools: Iterable[Tool], settings: Settings | None) -> tuple[str, ...]:
     return (*planning, *(tool.name for tool in tools if tool.read_only))
 
 
-def instructions(root: Path, sandbox: Sandbox | None = None) -> str:
+def instructions(root: Path, sandbox: Sandbox | None = None, context: Context | None = None) -> str:
     """The system text's first part. It is stored with the session and never changes in it (I2)."""
     work = (
         f"You are onplan, a coding agent in the terminal, working in {root}. "
         "Use the tools to look before you change, keep changes small, and check what you did. "
+        "Commit nothing unless you are asked to. "
         "When you are done, say so in a few words."
     )
-    return f"{work}\n\n{sandbox.notice()}" if sandbox else work
+    parts = (work, sandbox.notice() if sandbox else "", context.text if context else "")
+    return "\n\n".join(part for part in parts if part)
 
 
 async def coding_agent(
@@ -69,6 +73,8 @@ async def coding_agent(
     planning: Settings | None = None,
     settings: FileSettings | None = None,
     sandbox: Sandbox | bool = False,
+    context: Context | None = None,
+    compaction: CompactionPolicy | None = None,
     hooks: Hooks | None = None,
     limits: Limits | None = None,
     resume: str = "",
@@ -80,9 +86,11 @@ async def coding_agent(
     Without `approver` and without `auto`, every call is denied for want of a person that no rule allows.
     `settings` are those of settings files, which are read only by who asks for it: their hooks run beside
     `hooks`, their rules count unless `permissions` are given, which bring their own. `sandbox`: commands run
-    inside this one; `True`, or settings that ask for it: inside `session_sandbox`. What commands left in the
-    background is ended and named when the agent closes. Raises `StoreError` and its kind for the session,
-    `ConfigError` if `root` is no directory or the sandbox cannot be made.
+    inside this one; `True`, or settings that ask for it: inside `session_sandbox`. `context`: instruction
+    files (`load_context`); the model is told when they change, and first what git has not committed.
+    `compaction`: when the conversation is made shorter. What commands left in the background is ended and
+    named when the agent closes. Raises `StoreError` and its kind for the session, `ConfigError` if `root` is
+    no directory or the sandbox cannot be made.
     """
     workspace = Workspace(Path(root))
     said = settings or FileSettings()
@@ -100,6 +108,7 @@ async def coding_agent(
         # Without a sandbox nothing of the sort counts, whoever said it.
         rights.sandboxed = inside is not None and (rights.sandboxed or said.auto == "sandboxed")
         commands = CommandHooks(said.hooks, workspace.root, mode=lambda: rights.mode)
+        told = context_hooks(context, lambda: agent.system) if context else Hooks()
         judging = Hooks(before_tool=(rights.before_tool,), after_tool=(warn_of_large_output,))
         agent = await Agent.start(
             model=model,
@@ -111,9 +120,10 @@ async def coding_agent(
                 "web": lambda _: web,
                 "asker": lambda _: asker,
             },
-            instructions=instructions(workspace.root, inside),
+            instructions=instructions(workspace.root, inside, context),
             planning=planning,
-            hooks=(hooks or Hooks()) + commands.hooks() + judging,
+            compaction=compaction or CompactionPolicy(),
+            hooks=(hooks or Hooks()) + told + commands.hooks() + judging,
             limits=limits,
             resume=resume,
             cwd=workspace.root,

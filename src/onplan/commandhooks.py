@@ -21,6 +21,7 @@ from onplan.hooks import (
     Allow,
     Ask,
     Block,
+    CompactionPlan,
     Continue,
     Deny,
     EndTurn,
@@ -136,6 +137,7 @@ class CommandHooks:
             plan_change=(self._plan_change,) if "PlanChanged" in wanted else (),
             stop=(self._stop,) if "Stop" in wanted else (),
             session_end=(self._session_end,) if "SessionEnd" in wanted else (),
+            before_compaction=(self._before_compaction,) if "PreCompact" in wanted else (),
         )
 
     def hooks_of_subagent(self) -> Hooks:
@@ -216,14 +218,11 @@ class CommandHooks:
     async def _session_end(self, view: View) -> tuple[Warned, ...]:
         return _told(await self.ask("SessionEnd", {"reason": "other"}, subject="other"))
 
-    async def before_compaction(
-        self, trigger: Literal["manual", "auto"], instructions: str = ""
-    ) -> tuple[str | None, tuple[Warned, ...]]:
-        """Ask `PreCompact`: the reason why there is to be no compaction, or `None`; and what people read."""
-        facts = {"trigger": trigger, "custom_instructions": instructions}
-        said = await self.ask("PreCompact", facts, subject=trigger)
+    async def _before_compaction(self, plan: CompactionPlan) -> tuple[Veto | Warned, ...]:
+        facts = {"trigger": plan.trigger, "custom_instructions": plan.focus}
+        said = await self.ask("PreCompact", facts, subject=plan.trigger)
         objection = _objection(said)
-        return (objection[1] if objection else None), _told(said)
+        return (*((Veto(objection[1]),) if objection else ()), *_told(said))
 
     def _note_ending(self, said: Sequence[Said]) -> None:
         self._ended = self._ended or any(one.ended is not None for one in said)

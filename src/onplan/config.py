@@ -43,6 +43,8 @@ class Flags(Protocol):
     @property
     def max_cost(self) -> float | None: ...
     @property
+    def max_context(self) -> int | None: ...
+    @property
     def resume(self) -> str: ...
     @property
     def cwd(self) -> str: ...
@@ -53,7 +55,8 @@ class Config:
     """How a run is set up. `cwd` is `None` where a resumed session's own directory counts. `sandbox`: the
     person asked for it on the command line; a settings file may too. `sandbox_network`: commands in it may
     use the network, which only the command line can say. `named`: the person named the model; else it is a
-    provider's default, or the demo. `max_cost`: dollars of a turn."""
+    provider's default, or the demo. `max_cost`: dollars of a turn. `max_context`: tokens
+    that the model takes; `None` for what is known of it."""
 
     home: Path
     model: str
@@ -65,6 +68,7 @@ class Config:
     resume: str
     cwd: Path | None
     max_cost: float | None = None
+    max_context: int | None = None
     named: bool = True
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
 
@@ -98,6 +102,7 @@ def load_config(flags: Flags, environ: Mapping[str, str] | None = None) -> Confi
         resume=flags.resume,
         cwd=_directory(flags),
         max_cost=flags.max_cost if flags.max_cost is not None else capped,
+        max_context=flags.max_context,
         named=bool(named),
         environ=env,
     )

@@ -4,7 +4,7 @@ OnplanError
 ├── PlanError          a plan that breaks its rules (`faults` lists every one)
 ├── ToolError          a tool's own failure: becomes an error result, the run goes on
 ├── ToolDefinitionError  a tool that cannot be offered as it is written
-├── ModelError         the model could not answer (`retryable` says whether asking again may help)
+├── ModelError         the model could not answer (`retryable`: asking again may help; `too_long`)
 ├── StoreError         the session log could not be read or written
 │   ├── SessionNotFound  no session has that id
 │   └── SessionBusy    another process holds the session
@@ -35,11 +35,12 @@ class ToolDefinitionError(OnplanError, TypeError):
 
 
 class ModelError(OnplanError):
-    """The model could not answer."""
+    """The model could not answer. `too_long`: the conversation is longer than it takes."""
 
-    def __init__(self, message: str, *, retryable: bool = False) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, too_long: bool = False) -> None:
         super().__init__(message)
         self.retryable = retryable
+        self.too_long = too_long
 
 
 class StoreError(OnplanError):

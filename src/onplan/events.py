@@ -91,7 +91,8 @@ class ApprovalRequested(msgspec.Struct, frozen=True, tag="asked", omit_defaults=
 
 class Compacted(msgspec.Struct, frozen=True, tag="compacted", omit_defaults=True):
     """From here on a request holds `head`, the last `kept` messages of the one before it, and `tail`. The log
-    keeps everything: the model's view is a fold (I6).
+    keeps everything: the model's view is a fold (I6). Of the kept messages a plan that an earlier compaction
+    put there, a `Note` of kind "plan", is left out: the one that counts is in `tail`.
 
     `shortened`: what stands in for the contents of kept tool results, by call id. `before`, `after`: tokens
     of the view. `focus`: what the person asked to keep in mind. `usage`: of the request for the summary.

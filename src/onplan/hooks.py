@@ -11,7 +11,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -27,7 +27,8 @@ class Turn(msgspec.Struct, frozen=True):
     `continuations`: how often the turn was continued after a reply without calls, tool calls do not reset
     it. `stumbles`: empty or cut replies in a row. `repeats`: how often a call came with the same result.
     `blocked`: the last round held a denied call or a question that nobody answered. `nobody`: calls of
-    the turn denied because there was no one to ask.
+    the turn denied because there was no one to ask. `too_long`: the model has just refused the conversation
+    for its length, and is asked again if a `before_model` hook makes it shorter.
     """
 
     rounds: int = 0
@@ -38,6 +39,7 @@ class Turn(msgspec.Struct, frozen=True):
     repeats: Mapping[int, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     blocked: bool = False
     nobody: int = 0
+    too_long: bool = False
 
 
 class View(msgspec.Struct, frozen=True):
@@ -120,7 +122,8 @@ class Continue(msgspec.Struct, frozen=True):
 
 
 class Veto(msgspec.Struct, frozen=True):
-    """Of `plan_change`: the plan stays as it is; the writer reads `reason`."""
+    """Of `plan_change`: the plan stays as it is; the writer reads `reason`. Of `before_compaction`: the
+    conversation stays as it is; the person reads `reason`."""
 
     reason: str
 
@@ -134,6 +137,15 @@ class PlanChange(msgspec.Struct, frozen=True):
     author: str
 
 
+class CompactionPlan(msgspec.Struct, frozen=True):
+    """What `before_compaction` judges. `trigger`: `manual` where the person asked for it, `focus` is what
+    they want kept in mind. `tokens`: of the conversation as it is."""
+
+    trigger: Literal["auto", "manual"]
+    focus: str = ""
+    tokens: int = 0
+
+
 SessionHook: TypeAlias = Callable[[View], Any]
 PromptHook: TypeAlias = Callable[[str, View], Any]
 ModelHook: TypeAlias = Callable[[View], Any]
@@ -141,6 +153,7 @@ BeforeToolHook: TypeAlias = Callable[[Call, Tool, View], Any]
 AfterToolHook: TypeAlias = Callable[[Call, ToolResult, View], Any]
 RoundHook: TypeAlias = Callable[[View], Any]
 PlanHook: TypeAlias = Callable[[PlanChange], Any]
+CompactionHook: TypeAlias = Callable[[CompactionPlan], Any]
 StopHook: TypeAlias = Callable[[Assistant, View], Any]
 
 
@@ -149,13 +162,14 @@ class Hooks(msgspec.Struct, frozen=True):
 
     session_start   Note: sent along with the first user message
     user_prompt     Note: sent behind the message; Block
-    before_model    Note: sent at the end of the request
+    before_model    Note: sent at the end of the request; Compacted: the request is made of that
     before_tool     Allow, Ask, Deny, Rewrite; Note: sent behind the results; Skip, which decides at once
     after_tool      Note: sent behind the results of the round; Replace
     after_round     Note: sent behind the results; EndTurn
     plan_change     Veto
     stop            Continue, EndTurn
     session_end     nothing
+    before_compaction   Veto
     """
 
     session_start: tuple[SessionHook, ...] = ()
@@ -167,6 +181,7 @@ class Hooks(msgspec.Struct, frozen=True):
     plan_change: tuple[PlanHook, ...] = ()
     stop: tuple[StopHook, ...] = ()
     session_end: tuple[SessionHook, ...] = ()
+    before_compaction: tuple[CompactionHook, ...] = ()
 
     def __add__(self, other: Hooks) -> Hooks:
         """Both, these first."""

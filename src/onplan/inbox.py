@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from onplan.cancellation import unbroken
 from onplan.errors import OnplanError, StoreError
 from onplan.events import ApprovalRequested, Event, Warned
-from onplan.protocols import Approval, Approved, Approver, Question, Rejected
+from onplan.protocols import ANSWERED_ELSEWHERE, Approval, Approved, Approver, Question, Rejected
 from onplan.session import InboxRequest, Session
 
 _LOOKS_AFTER = 0.25
@@ -67,26 +67,28 @@ class Inbox:
         self._answers.pop(call, None)
         await self._session.append(ApprovalRequested(call, question.preview, question.reason))
         asked = asyncio.ensure_future(approver.approve(question))
+        told: str | None = None
         try:
             while not asked.done():
                 await asyncio.wait({asked}, timeout=_LOOKS_AFTER)
                 if not asked.done():
                     await self._look()
                 if call in self._answers and not asked.done():
+                    told = ANSWERED_ELSEWHERE
                     return self._answers.pop(call)
             return asked.result()
         finally:
-            await _ended(asked)
+            await _ended(asked, told)
 
     async def _look(self) -> None:
         with contextlib.suppress(StoreError):  # the person can still answer here
             await self.serve()
 
 
-async def _ended(asked: asyncio.Future[Approval]) -> None:
-    """Let the one who asks put the question away before anything else is shown."""
+async def _ended(asked: asyncio.Future[Approval], told: str | None) -> None:
+    """Let the one who asks put the question away before anything else is shown; `told`: what to say."""
     if not asked.done():
-        asked.cancel()
+        asked.cancel(told)
         await unbroken(_settled(asked))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from types import MappingProxyType
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from onplan.cancellation import INTERRUPTS, is_cancelled, raise_if_cancelled, unbroken
 from onplan.errors import ModelError, StoreError
 from onplan.events import (
+    Compacted,
     EndReason,
     RequestStarted,
     TextDelta,
@@ -29,9 +30,9 @@ from onplan.execution import execute, finish
 from onplan.hooks import Block, Continue, EndTurn, Turn, consult, consult_one
 from onplan.messages import Assistant, Call, Note, Part, Text, ToolResult, User
 from onplan.parts import Limits, Log, Parts
-from onplan.protocols import Delta, Request
+from onplan.protocols import Delta, Model, Request
 
-__all__ = ["Limits", "Log", "Parts", "ask", "execute", "run"]
+__all__ = ["Limits", "Log", "Parts", "ask", "execute", "hear", "run"]
 
 SAME_CALL_ENDS_THE_TURN = 5
 _STUMBLES = 3
@@ -53,9 +54,13 @@ async def run(parts: Parts, user: User) -> TurnEnded:
             return _told(parts, TurnEnded("blocked", error=blocked.reason))
         while reason is None and (reason := parts.limits.reached(turn)) is None:
             await raise_if_cancelled()
-            await _before_request(parts, turn)
+            turn = await _before_request(parts, turn)
             turn = replace(turn, requests=turn.requests + 1)
-            reply = await ask(parts, number=turn.requests)
+            try:
+                reply = await ask(parts, number=turn.requests)
+            except ModelError as failure:
+                turn = await _made_shorter(parts, turn, failure)
+                reply = await ask(parts, number=turn.requests)
             turn = replace(turn, usage=turn.usage + reply.usage)
             turn, reason = await (_round if reply.calls else _stop)(parts, turn, reply)
     except ModelError as failure:
@@ -82,12 +87,28 @@ async def _begin(parts: Parts, user: User, turn: Turn) -> Block | None:
     return None
 
 
-async def _before_request(parts: Parts, turn: Turn) -> None:
+async def _before_request(parts: Parts, turn: Turn) -> Turn:
+    """The turn, with what it took to make the conversation shorter where that was done."""
     # One at a time: the next hook sees what the one before it added (I8).
     for hook in parts.hooks.before_model:
-        notes = await consult_one(hook, parts.view(turn), warn=parts.emit, known=(Note,))
-        if notes:
-            await parts.log.append(*notes)
+        answers = await consult_one(hook, parts.view(turn), warn=parts.emit, known=(Note, Compacted))
+        if answers:
+            await parts.log.append(*answers)
+        for answer in answers:
+            if isinstance(answer, Compacted):
+                turn = replace(turn, usage=turn.usage + answer.usage, too_long=False)
+    return turn
+
+
+async def _made_shorter(parts: Parts, turn: Turn, failure: ModelError) -> Turn:
+    """The turn before its next request, once a hook has made a conversation shorter that the model did not
+    take for its length. Raises `failure` if that was not it, or no hook does."""
+    if not failure.too_long:
+        raise failure
+    turn = await _before_request(parts, replace(turn, too_long=True))
+    if turn.too_long:
+        raise failure
+    return replace(turn, requests=turn.requests + 1)
 
 
 # --- asking -----------------------------------------------------------------------------------------
@@ -103,7 +124,8 @@ async def ask(parts: Parts, *, number: int = 1) -> Assistant:
     parts.emit(RequestStarted(number, len(log.messages)))
     heard: list[str] = []
     try:
-        reply = await _hear(parts, Request(log.system, log.tools, log.messages), heard)
+        request = Request(log.system, log.tools, log.messages)
+        reply = await hear(parts.model, request, lambda delta: _tell(parts, delta, heard))
     except (ModelError, *INTERRUPTS):
         if "".join(heard).strip():
             cut = Assistant((Text("".join(heard)),), "interrupted", model=parts.model.name)
@@ -114,31 +136,31 @@ async def ask(parts: Parts, *, number: int = 1) -> Assistant:
     return reply
 
 
-async def _hear(parts: Parts, request: Request, heard: list[str]) -> Assistant:
-    """The whole reply. Whatever an adapter raises is a `ModelError`."""
+async def hear(model: Model, request: Request, tell: Callable[[Delta], None]) -> Assistant:
+    """The whole reply; its pieces are told as they come. Whatever an adapter raises is a `ModelError`."""
     try:
-        reply = await _listen(parts, request, heard)
+        reply = await _listen(model, request, tell)
     except ModelError:
         raise
     except asyncio.CancelledError:
         if is_cancelled():
             raise
-        raise ModelError(f"{parts.model.name} gave up by itself", retryable=True) from None
+        raise ModelError(f"{model.name} gave up by itself", retryable=True) from None
     except Exception as error:
-        raise ModelError(f"{parts.model.name} failed: {type(error).__name__}: {error}") from error
+        raise ModelError(f"{model.name} failed: {type(error).__name__}: {error}") from error
     if reply is None:
-        raise ModelError(f"{parts.model.name} ended its stream without a reply", retryable=True)
+        raise ModelError(f"{model.name} ended its stream without a reply", retryable=True)
     return reply
 
 
-async def _listen(parts: Parts, request: Request, heard: list[str]) -> Assistant | None:
-    """The whole reply; its pieces are told as they come. The stream is closed when this returns."""
-    stream = parts.model.stream(request)
+async def _listen(model: Model, request: Request, tell: Callable[[Delta], None]) -> Assistant | None:
+    """The whole reply, if there is one. The stream is closed when this returns."""
+    stream = model.stream(request)
     try:
         async for item in stream:
             if isinstance(item, Assistant):
                 return item
-            _tell(parts, item, heard)
+            tell(item)
         return None
     finally:
         await _close(stream)
@@ -164,7 +186,7 @@ def _with_distinct_ids(reply: Assistant, log: Log) -> Assistant:
     ids = [call.id for call in reply.calls]
     if all(ids) and len(set(ids)) == len(ids) and log.call_ids.isdisjoint(ids):
         return reply
-    base = len(log.messages)
+    base = len(log.call_ids)  # grows with each such reply; a conversation may have got shorter
     parts: list[Part] = []
     for n, part in enumerate(reply.parts):
         parts.append(replace(part, id=f"call_{base}_{n}") if isinstance(part, Call) else part)

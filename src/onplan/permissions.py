@@ -6,17 +6,18 @@ with `auto`) > auto > rule ask > user's allow > ask.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from onplan.errors import StoreError, ToolError
-from onplan.hooks import Allow, Ask, Deny, View
-from onplan.messages import Assistant, Call, Message, ToolResult, User
+from onplan.errors import ConfigError, StoreError, ToolError
+from onplan.hooks import Allow, Ask, Deny, Rewrite, View
+from onplan.messages import Assistant, Call, Message, Note, ToolResult, User
 from onplan.protocols import Approval, Approved, Approver, Question, Rejected
-from onplan.rules import STRICTNESS, Place, Rule, Ruling, is_of_the_moment, matches, ruling
+from onplan.rules import STRICTNESS, Place, Rule, Ruling, is_of_the_moment, matches, parse_rules, ruling
 from onplan.toolset import Tool, parse_arguments
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ NOBODY_TO_JUDGE = (
     "Do what you can without it, and say what is left to do"
 )
 REFUSED = "the person refused it"
+CHANGED = "they changed the call"
 
 GUARDED = (
     ".git",
@@ -52,6 +54,11 @@ class _Objection(msgspec.Struct, frozen=True):
     reason: str
     by: str
 
+    @property
+    def must(self) -> bool:
+        """Whether only a person's answer to this very call will do."""
+        return self.by != "rule"
+
 
 class Permissions:
     """Asks for every call until the person allows more: this tool, the reading and planning tools, or all.
@@ -62,7 +69,7 @@ class Permissions:
 
     `rules` are the person's, from files and flags. `root` is where paths in rules start and `cwd` answers
     where bash is now. `sandboxed`: bash runs inside the sandbox and the person chose that it is not asked
-    about there; a denial stands all the same.
+    about there; a denial stands all the same. `preview` puts a call in words for the question.
     """
 
     def __init__(
@@ -76,6 +83,7 @@ class Permissions:
         root: Path | None = None,
         home: Path | None = None,
         sandboxed: bool = False,
+        preview: Callable[[Call], str] | None = None,
     ) -> None:
         self.auto = auto
         self.allowed = set(allowed)
@@ -83,7 +91,7 @@ class Permissions:
         self.cwd: Callable[[], Path] | None = None
         self.answer: Callable[[Approver, Question], Awaitable[Approval]] | None = None
         self._rules = tuple(rules)
-        self._line_rules = tuple(rule for rule in self._rules if rule.tool == "bash" and rule.pattern)
+        self._preview = preview
         self._place = Place(
             Path.cwd() if root is None else root.resolve(), (Path.home() if home is None else home).resolve()
         )
@@ -96,18 +104,57 @@ class Permissions:
         """The permission mode in the words of the hooks' contract."""
         return "bypassPermissions" if self.auto else "default"
 
-    async def before_tool(self, call: Call, tool: Tool, view: View) -> Allow | Deny:
-        """The verdict on a call, given what the hooks before this one said of it."""
-        # A failing hook lets pass, but a judgement that failed is no permission.
-        try:
-            verdict = self._judged(call, view.decided)
-        except Exception as error:  # noqa: BLE001 - whatever it is, a person has to look
-            verdict = _Objection(f"it could not be judged ({type(error).__name__}: {error})", "guard")
-        if isinstance(verdict, (Allow, Deny)):
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return self._rules
+
+    def add_rules(self, rules: Iterable[Rule]) -> None:
+        """More of the person's rules, from now on."""
+        self._rules = (*self._rules, *(rule for rule in rules if rule not in self._rules))
+
+    def drop_rules(self, rules: Iterable[Rule]) -> None:
+        """Without these rules from now on, wherever each was from."""
+        dropped = {(rule.verdict, rule.tool, rule.pattern) for rule in rules}
+        self._rules = tuple(
+            rule for rule in self._rules if (rule.verdict, rule.tool, rule.pattern) not in dropped
+        )
+
+    async def before_tool(
+        self, call: Call, tool: Tool, view: View
+    ) -> Allow | Deny | tuple[Rewrite, Allow | Deny, Note]:
+        """The verdict on a call, given what the hooks before this one said of it. A call that the person
+        changed is judged again as they made it: what is never run is not run for them either."""
+        asked, verdict = call, await self._verdict(call, view)
+        while isinstance(verdict, Call):
+            asked, verdict = verdict, await self._verdict_on_change(verdict, view)
+        return verdict if asked is call else (Rewrite(asked.arguments), verdict, _told_of_change(asked))
+
+    async def _verdict(self, call: Call, view: View) -> Allow | Deny | Call:
+        verdict = self._weighed(call, view.decided)
+        return verdict if isinstance(verdict, (Allow, Deny)) else await self._ask(call, view, verdict)
+
+    async def _verdict_on_change(self, call: Call, view: View) -> Allow | Deny | Call:
+        """To change a call is to say yes to it, unless the guard or a hook has something against it now."""
+        verdict = self._weighed(call, view.decided)
+        if isinstance(verdict, Deny):
             return verdict
-        return await self._ask(call, view, verdict)
+        if isinstance(verdict, _Objection) and verdict.must:
+            answer = await self._ask(call, view, verdict)
+            return Allow("person", f"{CHANGED}; {answer.reason}") if isinstance(answer, Allow) else answer
+        return Allow("person", CHANGED)
 
     # --- without a person ---
+
+    def _weighed(self, call: Call, decided: Sequence[Allow | Ask | Deny]) -> Allow | Deny | _Objection | None:
+        # A failing hook lets pass, but a judgement that failed is no permission.
+        try:
+            return self._judged(call, decided)
+        except Exception as error:  # noqa: BLE001 - whatever it is, a person has to look
+            return _Objection(f"it could not be judged ({type(error).__name__}: {error})", "guard")
+
+    @property
+    def _line_rules(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self._rules if rule.tool == "bash" and rule.pattern)
 
     def _judged(self, call: Call, decided: Sequence[Allow | Ask | Deny]) -> Allow | Deny | _Objection | None:
         """A verdict; or what a person has to judge, `None` where nothing is special about the call."""
@@ -203,30 +250,49 @@ class Permissions:
 
     # --- with a person ---
 
-    async def _ask(self, call: Call, view: View, objection: _Objection | None) -> Allow | Deny:
+    async def _ask(self, call: Call, view: View, objection: _Objection | None) -> Allow | Deny | Call:
+        """The person's verdict; or the call as they changed it, to be judged again."""
         reason = objection.reason if objection else ""
-        must = objection is not None and objection.by != "rule"
+        must = objection is not None and objection.must
         nobody = Deny(_nobody(reason) if must else NOBODY, "nobody", nobody=True)
         if before := _refusal_before(call, view.messages):
             return Deny(f"{REFUSED} before; do not try it again unchanged, ask what they want", before)
         if self._approver is None:
             return nobody
         quiet = () if must else tuple(name for name in self._quiet if name not in self.allowed)
-        question = Question(call, first=not self._asked and not must, quiet_tools=quiet, reason=reason)
+        shown = self._shown(call)
+        question = Question(call, not self._asked and not must, quiet, preview=shown, reason=reason)
         self._asked = self._asked or not must
         told = f"asked by {objection.by}: {reason}" if objection else ""
         match await self._answer(self._approver, question):
-            case Approved(scope=scope, tools=tools):
+            case Approved(scope=scope, tools=tools, arguments=changed, rule=rule):
                 if scope == "tool":
                     self.allowed.add(call.name)
                 self.allowed |= tools
+                if changed is not None and changed != call.arguments:
+                    return Call(call.id, call.name, changed)
                 kept = "" if scope == "once" else f"allowed for this session ({scope})"
-                return Allow("person", "; ".join(part for part in (kept, told) if part))
+                saved = f"and gave the rule {rule}" if rule and self._keeps(rule) else ""
+                return Allow("person", "; ".join(part for part in (kept, saved, told) if part))
             case Rejected(nobody=True):
                 return nobody
             case Rejected(reason=why):
                 said = f"they said: {why}" if why else "do not try it again unchanged; ask what they want"
                 return Deny(f"{REFUSED}; {said}", "person")
+
+    def _shown(self, call: Call) -> str:
+        try:
+            return self._preview(call) if self._preview else ""
+        except Exception:  # noqa: BLE001 - the approver shows the call itself then
+            return ""
+
+    def _keeps(self, rule: str) -> bool:
+        """Whether the rule that an approver says was saved is one."""
+        try:
+            self.add_rules(parse_rules(rule, "allow", "session"))
+        except ConfigError:
+            return False
+        return True
 
     async def _answer(self, approver: Approver, question: Question) -> Approval:
         # A failing hook lets pass, but a question that failed is no permission.
@@ -252,6 +318,14 @@ def _arguments(call: Call) -> Mapping[str, Any]:
         return {}
 
 
+def _meant(call: Call) -> object:
+    """The arguments as an object also where they came as its text."""
+    try:
+        return parse_arguments(call.arguments, call.name)
+    except ToolError:
+        return call.arguments
+
+
 def _nobody(reason: str) -> str:
     return f"{reason.rstrip('.')}: {NOBODY_TO_JUDGE}"
 
@@ -260,19 +334,25 @@ def _last(decided: Sequence[Allow | Ask | Deny], kind: type[Any]) -> Any:
     return next((one for one in reversed(decided) if isinstance(one, kind)), None)
 
 
+def _told_of_change(call: Call) -> Note:
+    sent = json.dumps(call.arguments, ensure_ascii=False, default=str)
+    text = f"The person changed this call of {call.name} before it was judged and run. It is now: {sent}"
+    return Note(text, "changed_call")
+
+
 def _refusal_before(call: Call, messages: Sequence[Message]) -> str:
     """Who refused the same call since the person last spoke; empty if nobody did."""
     refused: dict[str, str] = {}
     for message in reversed(messages):
         match message:
-            case User():
+            case User() | Note(kind="steering"):
                 return ""
             case ToolResult(call_id=call_id, outcome="denied", details=details):
                 by = str(cast("Mapping[str, Any]", details or {}).get("denied", ""))
                 refused[call_id] = by
             case Assistant():
                 for earlier in message.calls:
-                    same = (earlier.name, earlier.arguments) == (call.name, call.arguments)
+                    same = earlier.name == call.name and _meant(earlier) == _meant(call)
                     if same and refused.get(earlier.id) == "person":
                         return "person"
             case _:

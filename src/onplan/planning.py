@@ -13,6 +13,7 @@ import msgspec
 
 from onplan.errors import PlanError
 from onplan.events import (
+    Compacted,
     Decided,
     PlanChanged,
     PlanEdited,
@@ -37,6 +38,7 @@ from onplan.plan.changes import (
     Refused,
     Reminded,
     RoundEnded,
+    Shortened,
     TurnBegan,
     Worked,
     Written,
@@ -51,13 +53,14 @@ from onplan.plan.reminder import (
     demand_text,
     due_after_round,
     due_before_request,
+    plan_block,
 )
 from onplan.plan.render import names
 from onplan.plan.settings import Settings
 from onplan.plan.state import State, decide, evolve, fingerprint
 from onplan.plan.stored import outcome_from_json, outcome_to_json
 from onplan.plan.todo import Fault, Plan, Todo
-from onplan.toolset import Ctx, Provider, Tool, ToolOutput
+from onplan.toolset import Ctx, Param, Provider, Tool, ToolOutput
 
 Judge = Callable[[PlanChange], Awaitable[str | None]]
 """Asks the plan-change hooks: the reason of a veto, or `None`."""
@@ -102,6 +105,8 @@ class PlanFold:
                 self._note(record)
             case PlanEdited(revision=revision, todos=todos, action=action):
                 self._evolve(Edited(Plan.from_json(todos), action, revision))
+            case Compacted():
+                self._compacted(record)
             case TurnEnded(reason=reason):
                 # A turn that was cancelled before its message was in the log has not begun.
                 self.interrupted = reason == "interrupted" if self._in_turn else self.interrupted
@@ -164,6 +169,11 @@ class PlanFold:
                 self._evolve(Reminded(kind, bool(more.get("recites"))))
             case _:
                 pass
+
+    def _compacted(self, record: Compacted) -> None:
+        left = len(record.head) + record.kept + len(record.tail)
+        shows = max(map(_shown_revision, record.tail), default=0)
+        self._evolve(Shortened(left, record.after, min(shows, self.state.ledger.revision)))
 
     def _grow(self, message: Message) -> None:
         self._evolve(Grew(1, estimate(message)))
@@ -232,6 +242,7 @@ class Planning:
                 input_schema=schema["input_schema"],
                 run=self._runner(schema["name"]),
                 read_only=True,  # nothing outside of the plan changes
+                params=(Param("state", "State", required=True, runtime=True),),
             )
             for schema in tool_schemas(settings.dialect, settings.rules)
         )
@@ -324,6 +335,13 @@ class Planning:
         )
         return Note(f"<notice>The turn before this was interrupted.{at}</notice>", "interrupted")
 
+    # --- compaction ---
+
+    def block(self) -> Note | None:
+        """The open todos as they are in the log, to stand behind a conversation that was made shorter."""
+        text = plan_block(self.state)
+        return Note(text, "plan", details={_KEY: {"shows": self.state.ledger.revision}}) if text else None
+
     # --- people ---
 
     async def edited(
@@ -367,6 +385,16 @@ def _note(reminder: Reminder | None) -> Note | None:
     details = {_KEY: {"kind": reminder.kind, **({"recites": True} if reminder.recites else {})}}
     kind = "continue" if reminder.kind == "continue" else "reminder"
     return Note(reminder.text, kind, reminder.placement, details)
+
+
+def _shown_revision(message: Message) -> int:
+    """The revision that a block of the plan shows; 0 for any other message."""
+    kept: object = (message.details or {}).get(_KEY) if isinstance(message, Note) else None
+    match kept:
+        case {"shows": int(revision)}:
+            return revision
+        case _:
+            return 0
 
 
 def prompt_text(dialect: Dialect) -> str:

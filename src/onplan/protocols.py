@@ -47,10 +47,16 @@ class Model(Protocol):
 
 
 class Approved(msgspec.Struct, frozen=True):
-    """`scope`: this call; this tool for the session; or the named tools for the session."""
+    """`scope`: this call; this tool for the session; or the named tools for the session.
+
+    `arguments`: the call as the person changed it; `None` as it came. `rule`: a rule, `bash(git diff:*)` for
+    example, that they saved and that allows such calls from now on.
+    """
 
     scope: Literal["once", "tool", "tools"] = "once"
     tools: frozenset[str] = frozenset()
+    arguments: dict[str, Any] | None = None
+    rule: str = ""
 
 
 class Rejected(msgspec.Struct, frozen=True):
@@ -75,8 +81,15 @@ class Question(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+ANSWERED_ELSEWHERE = "answered elsewhere"
+
+
 class Approver(Protocol):
-    """Asks a person. Never raises for a closed or missing terminal: that is `Rejected(nobody=True)`."""
+    """Asks a person. Never raises for a closed or missing terminal: that is `Rejected(nobody=True)`.
+
+    It may be cancelled at any time and then puts the question away: because the turn ends, or, with the
+    message `ANSWERED_ELSEWHERE`, because the person answered in another place.
+    """
 
     async def approve(self, question: Question) -> Approval: ...
 
@@ -99,8 +112,12 @@ class Holder(msgspec.Struct, frozen=True):
     start: float
 
 
+Fact: TypeAlias = str | int | float | None
+
+
 class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of the list of sessions. Times are Unix seconds; `records` counts the log's rows."""
+    """A line of the list of sessions. Times are Unix seconds; `records` counts the log's rows; `cost` is in
+    dollars, `None` where it is not known."""
 
     id: str
     cwd: str = ""
@@ -111,6 +128,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     done: int = 0
     total: int = 0
     ended: str = ""
+    cost: float | None = None
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -145,8 +163,9 @@ class SessionStore(Protocol):
         """The rows with `seq > after`, in order."""
         ...
 
-    async def describe(self, session: str, facts: Mapping[str, str | int]) -> None:
-        """Set facts of the session's line: `title`, `done`, `total`, `ended`; others raise `ValueError`."""
+    async def describe(self, session: str, facts: Mapping[str, Fact]) -> None:
+        """Set facts of the session's line: `title`, `done`, `total`, `ended`, `cost`; others raise
+        `ValueError`."""
         ...
 
     async def sessions(self, *, cwd: str | None = None, limit: int = 1000) -> list[SessionInfo]:

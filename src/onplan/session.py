@@ -31,7 +31,7 @@ from onplan.events import (
 )
 from onplan.execution import interrupted_result
 from onplan.messages import Assistant, Call, Message, Note, ToolResult, User
-from onplan.protocols import Holder, Row, SessionStore
+from onplan.protocols import Fact, Holder, Row, SessionStore
 
 Fold: TypeAlias = Callable[[Record], None]
 """Takes each record once, in order; must not raise."""
@@ -147,6 +147,11 @@ class Session:
         return self._view.call_ids
 
     @property
+    def first_words(self) -> str:
+        """What the person said first, whether or not it is still sent."""
+        return self._view.first_words
+
+    @property
     def started(self) -> SessionStarted:
         """The session's first record."""
         if self._view.started is None:
@@ -181,8 +186,12 @@ class Session:
         for record in kept:
             self._fold(record)
 
-    async def describe(self, **facts: str | int) -> None:
-        """Set facts of the session's line in the list: title, done, total, ended."""
+    async def settle(self) -> None:
+        """Write the results that calls lack because the log failed meanwhile (I1). Raises `StoreError`."""
+        await self.append(*self._unanswered.results("because the session log failed"))
+
+    async def describe(self, **facts: Fact) -> None:
+        """Set facts of the session's line in the list: title, done, total, ended, cost."""
         await self._store.describe(self.id, facts)
 
     async def take_requests(self) -> list[InboxRequest]:
@@ -224,10 +233,13 @@ class _View:
         self.model = ""
         self.tools: tuple[dict[str, Any], ...] = ()
         self.started: SessionStarted | None = None
+        self.first_words = ""
 
     def fold(self, record: Record) -> None:
         if isinstance(record, Assistant):
             self.call_ids.update(call.id for call in record.calls)
+        elif isinstance(record, User):
+            self.first_words = self.first_words or record.text
         match record:
             case User() | Assistant() | ToolResult() | Note():
                 self.messages.append(record)
@@ -249,8 +261,14 @@ class _View:
 
 def compacted(messages: Sequence[Message], by: Compacted) -> list[Message]:
     """The messages of the next request after a compaction of these."""
-    kept = messages[len(messages) - by.kept :] if by.kept else ()
-    return [*by.head, *(_shortened(message, by.shortened) for message in kept), *by.tail]
+    kept = messages[max(0, len(messages) - by.kept) :] if by.kept else ()
+    stays = (_shortened(message, by.shortened) for message in kept if not is_plan_block(message))
+    return [*by.head, *stays, *by.tail]
+
+
+def is_plan_block(message: Message) -> bool:
+    """Whether a compaction put the plan there: of these there is never more than one, the newest."""
+    return isinstance(message, Note) and message.kind == "plan"
 
 
 def _shortened(message: Message, shortened: Mapping[str, str]) -> Message:
@@ -272,6 +290,8 @@ async def fork(
     copied. Raises `SessionNotFound`, `StoreError`.
     """
     rows = await store.load(session_id)
+    if not rows:
+        raise StoreError(f"session {session_id} holds nothing yet: there is nothing to fork")
     end = len(rows) if at is None else at
     if not 1 <= end <= len(rows):
         raise StoreError(f"session {session_id} has no record {at}: it has 1 to {len(rows)}")
@@ -344,7 +364,10 @@ def read(rows: Sequence[Row]) -> list[Stamped]:
         try:
             stamped.append(Stamped(decode_record(row.body), row.time))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise StoreError(f"record {row.seq} of the session cannot be read: {error}") from None
+            raise StoreError(
+                f"record {row.seq} of the session cannot be read: {error}; "
+                f"onplan fork ID --at {row.seq - 1} goes on in front of it"
+            ) from None
     return stamped
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from onplan.events import Record
+from onplan.events import Compacted, Record
 from onplan.messages import Assistant, Usage, User
 from onplan.models.prices import Prices
 from onplan.plan.settings import Settings
@@ -69,8 +69,8 @@ def spending_of(records: Iterable[Record], prices: Prices, settings: Settings | 
         match record:
             case User():
                 turn = Spent()
-            case Assistant():
-                spent = Spent(record.usage, prices.of_messages([record]), 1)
+            case Assistant(usage=usage, model=model) | Compacted(usage=usage, model=model) if _asked(record):
+                spent = Spent(usage, prices.of_messages([Assistant((), usage=usage, model=model)]), 1)
                 turn += spent
                 active = next((t.content for t in plan.state.plan.todos if t.status == "in_progress"), None)
                 if active is None:
@@ -81,6 +81,11 @@ def spending_of(records: Iterable[Record], prices: Prices, settings: Settings | 
                 pass
         plan.fold(record)
     return Spending(todos, unplanned, turn, prices.date)
+
+
+def _asked(record: Record) -> bool:
+    """Whether a model was asked: a compaction that only shortens results asks none."""
+    return not isinstance(record, Compacted) or bool(record.model)
 
 
 def usage_json(usage: Usage) -> dict[str, int]:

@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from onplan.compaction import boundaries, words_of_person
+from onplan.events import Compacted
 from onplan.messages import Assistant, Call, Media, Message, Note, Outcome, Text, Thinking, ToolResult, User
 from onplan.models.names import IMAGES, NOTHING
 from onplan.models.wire import (
@@ -30,6 +32,7 @@ from onplan.models.wire import (
 from onplan.models.wire_anthropic import AnthropicFold, anthropic_prefix, with_breakpoints
 from onplan.models.wire_chat import COMPATIBLE, OPENAI, STRICT, ChatFold, chat_request
 from onplan.models.wire_responses import ResponsesFold, responses_request, signature_of
+from onplan.session import compacted
 from onplan.testing.rules import (
     Json,
     anthropic_faults,
@@ -116,6 +119,33 @@ def test_a_conversation_whose_older_rounds_were_cut_away_is_taken_too(
             view = shortened[: len(shortened) - (len(history.messages) - cut) + length]
             body = form.body(translate(form.fold(), view))
             assert (form.name, faults_of(form.rules, body)) == (form.name, [])
+
+
+@given(history=histories(), data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_a_compaction_leaves_is_taken_and_so_is_its_own_request(
+    history: History, data: st.DataObject
+) -> None:
+    """For every cut: the summary, the person's newest words, shortened results, the plan; and once more."""
+    view: Sequence[Message] = history.messages
+    for _ in range(2):
+        cut = data.draw(st.sampled_from(boundaries(view)))
+        results = sorted({message.call_id for message in view if isinstance(message, ToolResult)})
+        short = data.draw(st.lists(st.sampled_from(results), unique=True)) if results else []
+        summary = Note("<summary>What was done: …</summary>", "summary", "message")
+        asked = (*view[:cut], Note("<notice>Sum up.</notice>", "compaction", "message"))
+        record = Compacted(
+            "limit",
+            len(view) - cut,
+            (*words_of_person(view, cut), summary) if cut else (),
+            (Note("<plan>open</plan>", "plan"),),
+            dict.fromkeys(short, "…"),
+        )
+        view = compacted(view, record)
+        for form in FORMATS:
+            for sent in (asked, view):
+                body = form.body(translate(form.fold(), sent))
+                assert (form.name, faults_of(form.rules, body)) == (form.name, [])
 
 
 def _goes_on(shorter: Wire, longer: Wire) -> bool:

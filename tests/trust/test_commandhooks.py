@@ -15,7 +15,7 @@ import pytest
 from trust_parts import Seat, python_script, rules, run, seat, shell_script
 
 from onplan.commandhooks import CommandHooks, HookCommand, HookEvent, Ran, read_answer
-from onplan.hooks import Allow, Ask, Continue, Deny, Hooks, View
+from onplan.hooks import Allow, Ask, CompactionPlan, Continue, Deny, Hooks, Veto, View
 from onplan.messages import Assistant, Call, Note, Text
 from onplan.parts import Limits
 from onplan.plan.settings import settings
@@ -455,9 +455,11 @@ async def test_the_end_of_a_session_is_told(root: Path, tmp_path: Path) -> None:
 async def test_a_compaction_can_be_blocked(root: Path, tmp_path: Path) -> None:
     told = tmp_path / "told"
     commands = CommandHooks([hook("PreCompact", f"cat > {told}; echo no >&2; exit 2", "auto")], root)
-    assert await commands.before_compaction("auto") == ("no", ())
-    assert json.loads(told.read_text())["trigger"] == "auto"
-    assert await commands.before_compaction("manual") == (None, ())
+    (judge,) = commands.hooks().before_compaction
+    assert await judge(CompactionPlan("auto", "", 9)) == (Veto("no"),)
+    heard = json.loads(told.read_text())
+    assert (heard["trigger"], heard["custom_instructions"]) == ("auto", "")
+    assert await judge(CompactionPlan("manual", "the port")) == ()
 
 
 async def test_a_subagent_has_a_stop_of_its_own(root: Path, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onplan.cli.view.screen import Screen
 from onplan.secrets import MASK, mask_secrets
 
 # Put together here, so that no scanner takes this file for a leak.
@@ -107,3 +109,12 @@ def test_a_line_of_json_stays_json_of_the_same_shape(values: list[str]) -> None:
 )
 def test_text_without_end_does_not_hang(piece: str) -> None:
     assert len(mask_secrets(piece * (300_000 // len(piece)))) > 0
+
+
+def test_a_key_at_the_start_of_a_line_is_masked_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    key = "sk-ant-api03-" + "a1B2" * 8
+    Screen(sys.stdout).json({"text": f"first\n{key}\nlast", "api_key": "x9" * 12})
+    assert json.loads(capsys.readouterr().out) == {
+        "text": "first\nsk-ant-api03-[masked]\nlast",
+        "api_key": "[masked]",
+    }

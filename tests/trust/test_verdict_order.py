@@ -84,6 +84,7 @@ def test_the_order_of_verdicts_holds_for_every_combination(
     said = {"allow": Allow("hook"), "ask": Ask("why"), "deny": Deny("no")}
     view = View((User("go"),), Turn(), (said[hook],) if hook else ())
     verdict = asyncio.run(rights.before_tool(run(LINES[guard]), bash, view))
+    assert isinstance(verdict, (Allow, Deny))
     told = ("allow" if isinstance(verdict, Allow) else "deny", verdict.by)
     assert told == expected(guard, rule, hook, auto, session, sandboxed, answer)
     assert len(approver.questions) == (told[1] in ("person", "nobody"))
@@ -102,6 +103,7 @@ def test_a_line_is_judged_where_the_shell_is(cwd: str, by: str) -> None:
     rights = Permissions(auto=True, root=Path("/nowhere/ws"), home=Path("/nowhere/home"))
     rights.cwd = lambda: Path(cwd)
     verdict = asyncio.run(rights.before_tool(run("rm -rf ./*"), bash, View((), Turn())))
+    assert isinstance(verdict, (Allow, Deny))
     assert verdict.by == by
 
 

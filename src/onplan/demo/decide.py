@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from onplan.demo.agents_file import render_agents_file
 from onplan.demo.conversation import Work
 from onplan.demo.layout import MANIFESTS, RUNNERS, Layout, Target, choose
 from onplan.demo.metadata import read_metadata
@@ -19,16 +20,40 @@ from onplan.protocols import Request
 
 _LOOK = Step("Look at the layout and the metadata of the project", "Looking at the layout and the metadata")
 _READ = Step("Read the modules", "Reading the modules")
-_WRITE = Step("Write README.md", "Writing README.md")
-_CHECK = Step("Read README.md back and check it", "Checking README.md")
-_READ_README = Step("Read the README that is there", "Reading the README that is there")
-_STEPS = (_LOOK, _READ, _WRITE, _CHECK)
-
-_TARGET = "README.md"
 _NEEDED = ("glob", "read_file", "write_file")
 _EVERYTHING, _PYTHON = "*", "**/*.py"
 _MAX_MODULES = 14
 _LICENSE_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A file that the demo model can write: its name, its name in a sentence, and its text."""
+
+    target: str
+    noun: str
+    render: Callable[[Project], str]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return (_LOOK, _READ, self.writing, self.checking)
+
+    @property
+    def writing(self) -> Step:
+        return Step(f"Write {self.target}", f"Writing {self.target}")
+
+    @property
+    def checking(self) -> Step:
+        return Step(f"Read {self.target} back and check it", f"Checking {self.target}")
+
+    @property
+    def reading(self) -> Step:
+        """Of one that is there already."""
+        return Step(f"Read the {self.noun} that is there", f"Reading the {self.noun} that is there")
+
+
+README = Job("README.md", "README", render_readme)
+AGENTS_FILE = Job("AGENTS.md", "AGENTS.md", render_agents_file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +64,7 @@ class Do:
     calls: tuple[tuple[str, Any], ...] = ()
 
 
-def decide(work: Work, request: Request) -> Do:
+def decide(work: Work, request: Request, job: Job = README) -> Do:
     """The next reply to a task that was given."""
     offered = {schema.get("name") for schema in request.tools}
     missing = [tool for tool in _NEEDED if tool not in offered]
@@ -47,8 +72,8 @@ def decide(work: Work, request: Request) -> Do:
         return Do(f"I need the tools {', '.join(_NEEDED)} and was not given {', '.join(missing)}.")
     tools = plan_tools(request)
     if work.denied:
-        return _stopped(work, tools, f"`{work.denied.call.name}` was not allowed, so I stop here.")
-    first_plan = _plan(work, tools, 0)
+        return _stopped(work, tools, job, f"`{work.denied.call.name}` was not allowed, so I stop here.")
+    first_plan = _plan(work, tools, job, 0)
     if first_plan:
         return Do("I begin with a plan.", first_plan)
     unlisted = [pattern for pattern in (_EVERYTHING, _PYTHON) if work.listing(pattern) is None]
@@ -56,83 +81,89 @@ def decide(work: Work, request: Request) -> Do:
         return Do("First a look around.", tuple(("glob", {"pattern": pattern}) for pattern in unlisted))
     failed = next((answer for answer in work.of("glob") if not answer.ok), None)
     if failed:
-        return _stopped(work, tools, f"The files cannot be listed: {_line(failed.result.content)}")
+        return _stopped(work, tools, job, f"The files cannot be listed: {_line(failed.result.content)}")
     layout = Layout(work.listing(_EVERYTHING) or (), work.listing(_PYTHON) or ())
-    return _with_layout(work, tools, layout)
+    return _with_layout(work, tools, job, layout)
 
 
-def _with_layout(work: Work, tools: PlanTools, layout: Layout) -> Do:
-    there = layout.first("readme")
+def _with_layout(work: Work, tools: PlanTools, job: Job, layout: Layout) -> Do:
+    there = layout.first(job.target.partition(".")[0])
     if there:
-        return _existing(work, tools, there)
+        return _existing(work, tools, job, there)
     targets = layout.targets()
     if choose(targets, "") is None:
         what = "no Python here but a set-up file or tests" if layout.python else "no Python in this directory"
-        done = _plan(work, tools, 1, (_LOOK,))
+        done = _plan(work, tools, job, 1, (_LOOK,))
         text = f"There is {what}. I only know how to describe Python projects, so I wrote nothing."
         return Do("That is a short list.", done) if done else Do(text)
     first = list(_unread(work, _first_files(layout, targets)))
     if first:
         return Do("Now the metadata.", tuple(first))
     project = _project(work, layout, targets)
-    reading = (*_plan(work, tools, 1), *_reading(work, project))
+    reading = (*_plan(work, tools, job, 1), *_reading(work, project))
     if reading:
         return Do(f"Next the modules of {project.title}.", reading)
     if tools.read and not work.of(tools.read):
         return Do("Before I write, a look at the plan.", ((tools.read, {}),))
-    if not _wanted(work, tools):
-        return Do(f'"{_WRITE.text}" was taken off the plan, so I wrote nothing.')
-    return _written(work, tools, project)
+    if not _is_kept(work, tools, job.writing):
+        return Do(f'"{job.writing.text}" was taken off the plan, so I wrote nothing.')
+    return _written(work, tools, job, project)
 
 
-def _written(work: Work, tools: PlanTools, project: Project) -> Do:
-    text = render_readme(project)
+def _written(work: Work, tools: PlanTools, job: Job, project: Project) -> Do:
+    text = job.render(project)
     writes = work.of("write_file")
     if not writes:
         return Do(
             "I know enough to write it.",
-            (*_plan(work, tools, 2), ("write_file", {"path": _TARGET, "content": text})),
+            (*_plan(work, tools, job, 2), ("write_file", {"path": job.target, "content": text})),
         )
     if not writes[-1].ok:
-        return _stopped(work, tools, f"{_TARGET} was not written: {_line(writes[-1].result.content)}")
-    checking = (*_plan(work, tools, 3), *_unread(work, [_TARGET]))
+        return _stopped(work, tools, job, f"{job.target} was not written: {_line(writes[-1].result.content)}")
+    checking = (*_plan(work, tools, job, 3), *_unread(work, [job.target]))
     if checking:
         return Do("Written. I read it back.", checking)
-    if work.file(_TARGET).strip() != str(writes[-1].argument("content")).strip():
+    if work.file(job.target).strip() != str(writes[-1].argument("content")).strip():
         return _stopped(
-            work, tools, f"{_TARGET} reads back differently from what I wrote. Please look at it."
+            work, tools, job, f"{job.target} reads back differently from what I wrote. Please look at it."
         )
-    done = _plan(work, tools, 4)
+    done = _plan(work, tools, job, 4)
     if done:
         return Do("It says what I meant to say.", done)
-    return Do(_report(work, tools, project, text))
+    return Do(_report(work, tools, job, project, text))
 
 
-def _report(work: Work, tools: PlanTools, project: Project, text: str) -> str:
+def _report(work: Work, tools: PlanTools, job: Job, project: Project, text: str) -> str:
     lines, files = _count(len(text.splitlines()), "line"), _count(len(project.sources), "module")
     source = f"its metadata and {files}" if project.metadata.name else files
-    said = f"{_TARGET} is written: {lines} about {project.title}, from {source}."
-    left = [text for text, status in _others(work, tools) if status != "completed"]
+    said = f"{job.target} is written: {lines} about {project.title}, from {source}."
+    left = [text for text, status in _others(work, tools, job) if status != "completed"]
     return f"{said} Still open, and not mine to do: {'; '.join(left)}." if left else said
 
 
-def _existing(work: Work, tools: PlanTools, path: str) -> Do:
-    steps = (_LOOK, _READ_README)
-    reading = (*_plan(work, tools, 1, steps), *_unread(work, [path]))
+def _existing(work: Work, tools: PlanTools, job: Job, path: str) -> Do:
+    steps = (_LOOK, job.reading)
+    reading = (*_plan(work, tools, job, 1, steps), *_unread(work, [path]))
     if reading:
-        return Do(f"There is a {path} already. I read it.", reading)
-    done = _plan(work, tools, 2, steps)
+        return Do(f"There is {_a(path)} already. I read it.", reading)
+    done = _plan(work, tools, job, 2, steps)
     if done:
         return Do("That settles it.", done)
     size = _count(len(work.file(path).splitlines()), "line")
-    return Do(f"This project has a README already: {path} ({size}). I left it as it is and wrote nothing.")
+    return Do(
+        f"This project has {_a(job.noun)} already: {path} ({size}). I left it as it is and wrote nothing."
+    )
 
 
-def _stopped(work: Work, tools: PlanTools, reason: str) -> Do:
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "AEIOU" else f"a {noun}"
+
+
+def _stopped(work: Work, tools: PlanTools, job: Job, reason: str) -> Do:
     if work.reported:
         return Do("Nothing has changed since: I cannot finish this without you.")
     written = [answer for answer in work.of(tools.write) if answer.ok]
-    left = "; ".join(step.text for step in _STEPS[max(len(written) - 1, 0) :])
+    left = "; ".join(step.text for step in job.steps[max(len(written) - 1, 0) :])
     return Do(f"{reason} Open in the plan: {left}." if written else reason)
 
 
@@ -140,14 +171,15 @@ def _stopped(work: Work, tools: PlanTools, reason: str) -> Do:
 
 
 def _plan(
-    work: Work, tools: PlanTools, done: int, steps: tuple[Step, ...] = _STEPS
+    work: Work, tools: PlanTools, job: Job, done: int, steps: tuple[Step, ...] = ()
 ) -> tuple[tuple[str, Any], ...]:
     """The call that writes the plan with `done` steps completed; nothing if that write was made."""
     if not tools.write or len(work.of(tools.write)) > done:
         return ()
+    steps = steps or job.steps
     kept = [step for step in steps if _is_kept(work, tools, step)]
     finished = sum(step in kept for step in steps[:done])
-    return ((tools.write, plan_arguments(tools.write, kept, finished, _others(work, tools))),)
+    return ((tools.write, plan_arguments(tools.write, kept, finished, _others(work, tools, job))),)
 
 
 def _shown(work: Work, tools: PlanTools) -> list[tuple[str, Status]]:
@@ -156,18 +188,14 @@ def _shown(work: Work, tools: PlanTools) -> list[tuple[str, Status]]:
     return todos_in(reads[-1].result.content, tools.write) if reads else []
 
 
-def _others(work: Work, tools: PlanTools) -> list[tuple[str, Status]]:
-    own = {step.text for step in _STEPS}
+def _others(work: Work, tools: PlanTools, job: Job) -> list[tuple[str, Status]]:
+    own = {step.text for step in job.steps}
     return [(text, status) for text, status in _shown(work, tools) if text not in own]
 
 
 def _is_kept(work: Work, tools: PlanTools, step: Step) -> bool:
     shown = [text for text, _ in _shown(work, tools)]
     return not shown or step.text in shown
-
-
-def _wanted(work: Work, tools: PlanTools) -> bool:
-    return _is_kept(work, tools, _WRITE)
 
 
 # --- what to read -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The demo model: a `Model` without a network that does one job, honestly, with the tools it is offered."""
+"""The demo model: a `Model` without a network that does two jobs, honestly, with the tools it is offered."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import re
 from collections.abc import AsyncIterator
 
 from onplan.demo.conversation import work_of
-from onplan.demo.decide import Do, decide
+from onplan.demo.decide import AGENTS_FILE, README, Do, decide
 from onplan.messages import Assistant, Call, StopReason, Text
 from onplan.protocols import Delta, Request
 
 DEMO_TASK = "Write a README for this project."
-"""The job that the demo model can do."""
+"""The job that the demo model is there for."""
+
+_OTHER_JOBS = ((re.compile(r"\bAGENTS\.md\b"), AGENTS_FILE),)
 
 
 class DemoModel:
-    """Writes the README of the Python project that its tools show it, with a plan.
+    """Writes the README, or the AGENTS.md, of the Python project that its tools show it, with a plan.
 
     It needs the tools `glob`, `read_file` and `write_file`, and uses whichever plan tools are offered.
-    It answers to `task` and to any other message that asks for a README. It holds no state: the same
-    conversation gets the same reply, so an interrupted run goes on where it stopped.
+    It answers to `task` and to any other message that asks for a README or for AGENTS.md. It holds no state:
+    the same conversation gets the same reply, so an interrupted run goes on where it stopped.
     """
 
     def __init__(self, task: str = DEMO_TASK, name: str = "demo") -> None:
         self._name = name
-        self._wants = re.compile(rf"{re.escape(task.strip())}|\bread.?me\b", re.I)
+        wants = re.compile(rf"{re.escape(task.strip())}|\bread.?me\b", re.I)
+        self._jobs = (*_OTHER_JOBS, (wants, README))
 
     @property
     def name(self) -> str:
@@ -40,14 +43,17 @@ class DemoModel:
         yield reply
 
     def _reply(self, request: Request) -> Assistant:
-        work = work_of(request, self._wants)
-        if work.task:
-            do = decide(work, request)
-        else:
-            do = Do(f'I am the demo model and know one job. Ask me: "{DEMO_TASK}"')
+        do = Do(f'I am the demo model and know one job. Ask me: "{DEMO_TASK}"')
+        calls_so_far = 0
+        for wants, job in self._jobs:
+            work = work_of(request, wants)
+            calls_so_far = work.calls_so_far
+            if work.task:
+                do = decide(work, request, job)
+                break
         calls = [
             Call(f"demo_{number}", tool, arguments)
-            for number, (tool, arguments) in enumerate(do.calls, work.calls_so_far + 1)
+            for number, (tool, arguments) in enumerate(do.calls, calls_so_far + 1)
         ]
         stop: StopReason = "tool_calls" if calls else "end"
         return Assistant((Text(do.text), *calls), stop=stop, model=self._name)

@@ -35,7 +35,7 @@ _LICENSES = (
 
 def render_readme(project: Project) -> str:
     sections = (
-        _head(project),
+        head(project),
         _contents(project),
         _installation(project),
         _usage(project),
@@ -46,9 +46,9 @@ def render_readme(project: Project) -> str:
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _head(project: Project) -> str:
+def head(project: Project) -> str:
     described = _capital(project.metadata.description.partition("\n")[0])
-    return f"# {project.title}\n\n{_sentence(described or project.own.summary)}".strip()
+    return f"# {project.title}\n\n{sentence(described or project.own.summary)}".strip()
 
 
 def _capital(text: str) -> str:
@@ -57,7 +57,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:] if word else text
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     text = text.strip()
     if not text or text[-1] in ".!?。！？…:":
         return text
@@ -105,7 +105,7 @@ def _more(count: int, counted: bool) -> str:
 def _offer_line(offer: Offer) -> str:
     summary = offer.definition.summary
     line = f"- `{offer.definition.signature}`"
-    return f"{line}: {_sentence(summary)}" if summary else line
+    return f"{line}: {sentence(summary)}" if summary else line
 
 
 def _module_line(project: Project, name: str, *, with_names: bool) -> str:
@@ -120,7 +120,7 @@ def _module_line(project: Project, name: str, *, with_names: bool) -> str:
         listed += f" and {_more(len(names) - 5, source.whole)}"
     if not source.summary:
         return f"- `{name}`: {listed}" if listed else ""
-    return f"- `{name}`: {_sentence(source.summary)}" + (f" With {listed}." if listed and with_names else "")
+    return f"- `{name}`: {sentence(source.summary)}" + (f" With {listed}." if listed and with_names else "")
 
 
 # --- installation and use ---------------------------------------------------------------------------
@@ -132,13 +132,12 @@ def _installation(project: Project) -> str:
         blocks.append("From a copy of this directory:\n\n" + _code("sh", "python -m pip install ."))
     elif "requirements.txt" in project.layout.root:
         blocks.append(_code("sh", "python -m pip install -r requirements.txt"))
-    needs = _needs(project.metadata)
-    if needs:
-        blocks.append(needs)
+    if said := needs(project.metadata):
+        blocks.append(said)
     return "## Installation\n\n" + "\n\n".join(blocks) if blocks else ""
 
 
-def _needs(metadata: Metadata) -> str:
+def needs(metadata: Metadata) -> str:
     at_least = re.fullmatch(r">=\s*([\d.]+)", metadata.python)
     python = f"Python {at_least[1]} or newer" if at_least else ""
     if metadata.python and not python:
@@ -207,19 +206,19 @@ def _tests(project: Project) -> str:
     tests = project.layout.tests
     if not tests:
         return ""
-    command, kind = _test_command(project, tests)
+    command, kind = test_command(project, tests)
     where = project.layout.test_folder
     blocks = ["## Tests"]
     if command:
         blocks.append(f"The tests in `{where}` run with {kind}:" if where else f"The tests run with {kind}:")
-        blocks.append(_code("sh", "\n".join((*_test_setup(project.metadata), command))))
+        blocks.append(_code("sh", "\n".join((*test_setup(project.metadata), command))))
     else:
         place = f"`{where}`" if where and len(tests) > 1 else ", ".join(f"`{path}`" for path in tests)
         blocks.append(f"The tests are in {place}.")
-    return "\n\n".join(block for block in (*blocks, _runner(project)) if block)
+    return "\n\n".join(block for block in (*blocks, test_runner(project)) if block)
 
 
-def _test_command(project: Project, tests: Sequence[str]) -> tuple[str, str]:
+def test_command(project: Project, tests: Sequence[str]) -> tuple[str, str]:
     """How to run the tests, as far as their first file and the settings show it: command and tool."""
     read = "\n".join(text for path, text in project.texts.items() if path in tests)
     settings = "\n".join(text for path, text in project.texts.items() if path not in tests)
@@ -237,7 +236,7 @@ def _test_command(project: Project, tests: Sequence[str]) -> tuple[str, str]:
     return f"python -m unittest discover -s {where}{above}", "unittest"
 
 
-def _test_setup(metadata: Metadata) -> tuple[str, ...]:
+def test_setup(metadata: Metadata) -> tuple[str, ...]:
     if not metadata.name:
         return ()
     wanted = ("test", "tests", "testing", "dev")
@@ -248,7 +247,7 @@ def _test_setup(metadata: Metadata) -> tuple[str, ...]:
     return ("python -m pip install -e .", *((f"python -m pip install --group {group}",) if group else ()))
 
 
-def _runner(project: Project) -> str:
+def test_runner(project: Project) -> str:
     commands = {
         "tox.ini": "tox",
         "noxfile.py": "nox",
@@ -278,7 +277,7 @@ def _license(project: Project) -> str:
     sniffed = next((name for name, pattern in _LICENSES if re.search(pattern, text, re.I | re.S)), "")
     said = project.metadata.license
     name = sniffed or said if said in ("BSD", "BSD License") else said or sniffed
-    return f"## License\n\n{_sentence(name)} The text is in [{path}]({path}).".replace("\n\n ", "\n\n")
+    return f"## License\n\n{sentence(name)} The text is in [{path}]({path}).".replace("\n\n ", "\n\n")
 
 
 def _code(language: str, body: str) -> str:

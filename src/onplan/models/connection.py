@@ -49,8 +49,15 @@ class PerLoop(Generic[C]):
 class ServerError(ModelError):
     """`retry_after`: seconds that the server asks to wait, where it does."""
 
-    def __init__(self, message: str, *, retryable: bool = False, retry_after: float | None = None) -> None:
-        super().__init__(message, retryable=retryable)
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        too_long: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, retryable=retryable, too_long=too_long)
         self.retry_after = retry_after
 
 
@@ -71,7 +78,8 @@ class Endpoint:
         if _is_too_long(kind, message):
             return ServerError(
                 f"the conversation is too long for {self.model}{said}. Start a new session, or take a model "
-                "with a longer context"
+                "with a longer context",
+                too_long=True,
             )
         if kind in ("insufficient_quota", "billing_error") or status == 402:
             return ServerError(f"the account at {self.url} has no credit left{said}")
@@ -135,6 +143,7 @@ _TOO_LONG = (
     "exceeds the available context size",
     "context window",
     "context length",
+    "exceed context limit",
     "request_too_large",
 )
 

@@ -88,7 +88,11 @@ def load_prices() -> Prices:
 
 
 def cost_cap(dollars: float, prices: Prices) -> Callable[[View], EndTurn | None]:
-    """An `after_round` hook: ends a turn whose replies cost as much. Replies without a price cost nothing."""
+    """An `after_round` hook: ends a turn whose requests cost as much. Replies without a price cost nothing.
+
+    What a compaction took out of the view, and its own request, are known by their tokens only: these are
+    priced at the plain rates of the newest reply's model.
+    """
 
     known: dict[str, Price | None] = {}
 
@@ -100,9 +104,25 @@ def cost_cap(dollars: float, prices: Prices) -> Callable[[View], EndTurn | None]
         return price.of_reply(reply.usage) if price else 0.0
 
     def end(view: View) -> EndTurn | None:
-        return EndTurn("cost") if sum(map(cost, _replies_of_turn(view.messages))) >= dollars else None
+        replies = list(_replies_of_turn(view.messages))
+        spent = sum(map(cost, replies))
+        price = known.get(replies[0].model) if replies else None
+        if price and (unseen := _unseen(view.turn.usage, replies)).total > 0:
+            spent += price.of(unseen)
+        return EndTurn("cost") if spent >= dollars else None
 
     return end
+
+
+def _unseen(turn: Usage, replies: Iterable[Assistant]) -> Usage:
+    """What the turn used beyond these replies."""
+    seen = sum((reply.usage for reply in replies), Usage())
+    return Usage(
+        max(0, turn.input - seen.input),
+        max(0, turn.output - seen.output),
+        max(0, turn.cache_read - seen.cache_read),
+        max(0, turn.cache_write - seen.cache_write),
+    )
 
 
 def _replies_of_turn(messages: Sequence[Message]) -> Iterable[Assistant]:

@@ -45,11 +45,11 @@ def answer(before: State, after: State, outcome: Outcome) -> Answer:
             dropped = tuple(text for text in diff.dropped if key(text) not in known)
             text = render_answer(plan, after.dialect)
             if not after.settings.tutorial:
-                text = "\n".join([text, *_remarks(dropped, repaired, merged=merged)])
+                text = "\n".join([text, *_remarks(dropped, repaired, _kept(before) if merged else "")])
             return Answer(text, False, plan, revision, dropped, repaired)
         case Unchanged(merged=True):
             return Answer(
-                "\n".join([render_answer(plan, after.dialect), *_remarks((), (), merged=True)]),
+                "\n".join([render_answer(plan, after.dialect), *_remarks((), (), _kept(before))]),
                 False,
                 plan,
                 revision,
@@ -62,10 +62,16 @@ def answer(before: State, after: State, outcome: Outcome) -> Answer:
             return Answer(render_plan(plan, after.dialect), False, plan, revision)
 
 
-def _remarks(dropped: tuple[str, ...], repaired: tuple[str, ...], *, merged: bool) -> list[str]:
-    lines: list[str] = []
-    if merged:
-        lines.append("The person had changed the plan meanwhile; their changes were kept in it.")
+def _kept(before: State) -> str:
+    """Of a write that was merged with a person's edit; what the edit took out is named once, here."""
+    removed = before.ledger.removed_since(before.seen)
+    return "The person had changed the plan meanwhile; their changes were kept in it." + (
+        f" Removed, do not add again: {names(removed)}." if removed else ""
+    )
+
+
+def _remarks(dropped: tuple[str, ...], repaired: tuple[str, ...], kept: str) -> list[str]:
+    lines: list[str] = [kept] if kept else []
     if dropped:
         lines.append(f"Left out while open: {names(dropped)}.")
     if repaired:

@@ -129,4 +129,16 @@ class Edited:
     revision: int = 0
 
 
-Change: TypeAlias = Outcome | TurnBegan | Grew | Asked | Worked | RoundEnded | Reminded | Demanded | Edited
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """The conversation was made shorter: `messages` and `tokens` are left. `shows`: the revision of which it
+    now ends with the open todos, 0 where it does not."""
+
+    messages: int
+    tokens: int
+    shows: int = 0
+
+
+Change: TypeAlias = (
+    Outcome | TurnBegan | Grew | Asked | Worked | RoundEnded | Reminded | Demanded | Edited | Shortened
+)

@@ -105,6 +105,13 @@ class Ledger:
         present = {key(todo.content) for todo in self.plan}
         return tuple(text for name, text in found.items() if name not in present)
 
+    def removed_since(self, revision: int) -> tuple[str, ...]:
+        """Todos that were taken out after `revision` and are not in the plan now, oldest first."""
+        diffs = [item.diff for item in self.revisions if item.number > revision]
+        present = {key(todo.content) for todo in self.plan}
+        removed = [text for diff in diffs for text in (*diff.dropped, *diff.cleared)]
+        return tuple(dict.fromkeys(text for text in removed if key(text) not in present))
+
     def written(self, plan: Plan, author: Author, action: Action = "write", number: int = 0) -> Ledger:
         """The ledger with one revision more. `number` is given when a stored one is folded again."""
         current = self.plan

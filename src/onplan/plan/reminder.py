@@ -77,6 +77,22 @@ def at_stop(state: State) -> Reminder | None:
     return Reminder(text, "continue", True, "message")
 
 
+def plan_block(state: State) -> str | None:
+    """The open todos word for word with the revision, as a compaction puts them behind what it leaves; `None`
+    if nothing is open, as a finished plan is not shown again. News of an edit come along."""
+    if not state.plan.open or state.settings.planning == "off":
+        return None
+    news = _news(state) if state.seen < state.ledger.revision and not state.settings.tutorial else []
+    lines = [
+        *news,
+        f"The plan, revision {state.ledger.revision}. Still open:",
+        render_open(state.plan, state.settings.dialect),
+        "This is what counts, whatever a summary or an older list says.",
+        position(state),
+    ]
+    return "<plan>" + "\n".join(lines) + "</plan>"
+
+
 def demand_text(state: State) -> str:
     """What answers other calls while a plan is required and there is none."""
     return (
@@ -144,19 +160,24 @@ def _suggestion(state: State) -> str:
 
 
 def _edited(state: State) -> str:
-    """News of every edit since the revision that the model last saw."""
-    diffs = [revision.diff for revision in state.ledger.revisions if revision.number > state.seen]
-    present = {todo.content for todo in state.plan}
-    removed = [text for diff in diffs for text in (*diff.dropped, *diff.cleared) if text not in present]
-    added = [text for diff in diffs for text in diff.added if text in present]
-    lines = ["The person changed the plan."]
-    if removed:
-        lines.append(f"Removed, do not add again: {names(dict.fromkeys(removed))}.")
-    if added:
-        lines.append(f"Added: {names(dict.fromkeys(added))}.")
+    """News of every edit since the revision that the model last saw, and the plan."""
+    lines = _news(state)
     if not state.plan.todos:
         return _tagged(*lines, "The plan is empty now.")
     return _tagged(*lines, "It is now:", render_plan(state.plan, state.settings.dialect), position(state))
+
+
+def _news(state: State) -> list[str]:
+    diffs = [revision.diff for revision in state.ledger.revisions if revision.number > state.seen]
+    present = {todo.content for todo in state.plan}
+    removed = state.ledger.removed_since(state.seen)
+    added = [text for diff in diffs for text in diff.added if text in present]
+    lines = ["The person changed the plan."]
+    if removed:
+        lines.append(f"Removed, do not add again: {names(removed)}.")
+    if added:
+        lines.append(f"Added: {names(dict.fromkeys(added))}.")
+    return lines
 
 
 def _tagged(*lines: str) -> str:

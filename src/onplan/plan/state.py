@@ -26,6 +26,7 @@ from onplan.plan.changes import (
     Refused,
     Reminded,
     RoundEnded,
+    Shortened,
     TurnBegan,
     Unchanged,
     Worked,
@@ -182,6 +183,8 @@ def evolve(state: State, change: Change) -> State:
             turn = with_changes(state.turn, planned=True, same=0)
             stats = state.stats.plus(edits=1)
             return with_changes(state, ledger=ledger, turn=turn, stats=stats, rounds=0, fired=0)
+        case Shortened():
+            return _shortened(state, change)
         case _:
             assert_never(change)
 
@@ -253,6 +256,14 @@ def _reminded(state: State, change: Reminded) -> State:
             stats=state.stats.plus(reminders=1),
         )
     return _recited(state) if change.recites else state
+
+
+def _shortened(state: State, change: Shortened) -> State:
+    """No reminder: neither the figures nor the patience for the next one change."""
+    if change.shows:
+        return with_changes(state, seen=max(state.seen, change.shows), distance=Distance())
+    messages = min(state.distance.messages, change.messages)
+    return with_changes(state, distance=Distance(messages, min(state.distance.tokens, change.tokens)))
 
 
 def fingerprint(arguments: object) -> str:

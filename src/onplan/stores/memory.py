@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from onplan.errors import StoreError
-from onplan.protocols import Holder, Row, SessionInfo
+from onplan.protocols import Fact, Holder, Row, SessionInfo
 from onplan.stores.holder import is_alive
 from onplan.stores.rules import check_new_id, checked_facts, clean, not_found, out_of_turn, pick, taken
 
@@ -49,7 +49,7 @@ class MemoryStore:
     async def load(self, session: str, *, after: int = 0) -> list[Row]:
         return self._log(session).rows[max(after, 0) :]
 
-    async def describe(self, session: str, facts: Mapping[str, str | int]) -> None:
+    async def describe(self, session: str, facts: Mapping[str, Fact]) -> None:
         log = self._log(session)
         log.info = msgspec.structs.replace(log.info, **checked_facts(facts))
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import NoneType
 
 from onplan.errors import SessionBusy, SessionNotFound, StoreError
-from onplan.protocols import SessionInfo
+from onplan.protocols import Fact, SessionInfo
 
-_FACTS: dict[str, type] = {"title": str, "done": int, "total": int, "ended": str}
+_FACTS: dict[str, tuple[type, ...]] = {
+    "title": (str,),
+    "done": (int,),
+    "total": (int,),
+    "ended": (str,),
+    "cost": (float, int, NoneType),
+}
 _NAMED = 8
 """How many candidates the error for an ambiguous prefix names."""
 
@@ -19,14 +26,20 @@ def check_new_id(session: str) -> None:
     raise StoreError(f"{session!r} cannot be the id of a session: it must be text, not empty, not 'latest'")
 
 
-def checked_facts(facts: Mapping[str, str | int]) -> dict[str, str | int]:
+def checked_facts(facts: Mapping[str, Fact]) -> dict[str, Fact]:
     """The facts of a session's line, with text that can be stored. Raises ValueError for others."""
     for name, value in facts.items():
         if name not in _FACTS:
             raise ValueError(f"a session has no fact {name!r}; it has {', '.join(_FACTS)}")
         if not isinstance(value, _FACTS[name]):
-            raise ValueError(f"{name} must be {_FACTS[name].__name__}, not {type(value).__name__}")
-    return {name: clean(value) if isinstance(value, str) else value for name, value in facts.items()}
+            raise ValueError(f"{name} must be {_FACTS[name][0].__name__}, not {type(value).__name__}")
+    return {name: _kept(name, value) for name, value in facts.items()}
+
+
+def _kept(name: str, value: Fact) -> Fact:
+    if isinstance(value, str):
+        return clean(value)
+    return float(value) if name == "cost" and value is not None else value
 
 
 def clean(text: str) -> str:

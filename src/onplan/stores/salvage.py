@@ -27,8 +27,10 @@ _UNREADABLE = (sqlite3.Error, MemoryError, OverflowError, UnicodeDecodeError)
 """What reading a damaged row raises: a broken length may ask for any amount of memory, and the name of a
 column may no longer be text."""
 
-_TABLES = {3: "records", 11: "sessions"}
-"""Tables by their number of columns."""
+_TABLES = {3: "records", 11: "sessions", 12: "sessions"}
+"""Tables by their number of columns; a session's row of the first version has no cost."""
+
+_COLUMNS = "key, id, cwd, created, title, done, total, ended, host, pid, start, cost"
 
 _BEYOND = 1000
 """How many session keys are tried after the last one that the tables admit to."""
@@ -118,8 +120,8 @@ def _rebuilt(damaged: Path) -> Path:
             # The inbox has as many columns as the records, whose ids are never this small.
             if table is None or (table == "records") == (row.rowid <= LAST_SEQ):
                 continue
-            marks = ",".join("?" * len(row.values))
-            values = (row.rowid, *row.values[1:])
+            values = (row.rowid, *row.values[1:], *([None] * (len(row.values) == 11)))
+            marks = ",".join("?" * len(values))
             db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", values)
         db.execute("COMMIT")
     finally:
@@ -156,6 +158,7 @@ class _Reader:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self.complete = True
+        self.has_costs = any(row[1] == "cost" for row in self.each("PRAGMA table_info(sessions)"))
 
     def each(self, sql: str, *values: int) -> Iterator[tuple[Any, ...]]:
         try:
@@ -176,7 +179,8 @@ def _copy_sessions(reader: _Reader, target: sqlite3.Connection) -> tuple[int, in
             continue
         name = line[0] if line[0] not in names else f"recovered-{key}"
         names.add(name)
-        target.execute("INSERT INTO sessions VALUES (?,?,?,?,?,?,?,?,?,?,?)", (key, name, *line[1:]))
+        marks = ",".join("?" * 12)
+        target.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", (key, name, *line[1:]))
         records += target.executemany("INSERT INTO records VALUES (?,?,?)", _prefix(reader, key)).rowcount
         _copy_inbox(reader, target, key)
     return records, len(names)
@@ -190,8 +194,10 @@ def _last_key(reader: _Reader) -> int:
 
 
 def _session(reader: _Reader, key: int) -> tuple[Any, ...] | None:
+    cost = "cost" if reader.has_costs else "NULL"
     line = reader.first(
-        "SELECT id, cwd, created, title, done, total, ended, host, pid, start FROM sessions WHERE key = ?",
+        "SELECT id, cwd, created, title, done, total, ended, host, pid, start, "
+        f"{cost} FROM sessions WHERE key = ?",
         key,
     )
     first = None
@@ -201,11 +207,18 @@ def _session(reader: _Reader, key: int) -> tuple[Any, ...] | None:
             return None
     name, cwd, created = _named_by(first, key) if line is None or first else (line[0], line[1], line[2])
     if line is None:
-        return (name, cwd, created, "", 0, 0, "", None, None, None)
-    _, _, _, title, done, total, ended, host, pid, start = line
+        return (name, cwd, created, "", 0, 0, "", None, None, None, None)
+    _, _, _, title, done, total, ended, host, pid, start, dollars = line
     holder = (host, pid, start) if (type(host), type(pid), type(start)) == (str, int, float) else (None,) * 3
     figures = (_text(title), _whole(done), _whole(total), _text(ended))
-    return (name, _text(cwd), _number(created), *figures, *holder)
+    return (
+        name,
+        _text(cwd),
+        _number(created),
+        *figures,
+        *holder,
+        dollars if type(dollars) is float else None,
+    )
 
 
 def _named_by(first: tuple[Any, ...] | None, key: int) -> tuple[str, str, float]:

@@ -34,7 +34,11 @@ def _logs_and_inboxes(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE inbox (id INTEGER PRIMARY KEY, session INTEGER NOT NULL, body BLOB NOT NULL)")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_logs_and_inboxes,)
+def _costs(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE sessions ADD COLUMN cost REAL")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_logs_and_inboxes, _costs)
 """Step `n` brings a file from version `n` to `n + 1`. Append to them; one that was released never changes."""
 
 VERSION = len(MIGRATIONS)
@@ -71,12 +75,15 @@ def decode_text(raw: bytes) -> str:
 
 
 def is_whole(db: sqlite3.Connection) -> bool:
-    """Whether the tables are declared as the migrations declare them."""
+    """Whether the tables are declared as some version's migrations declare them."""
     reference = sqlite3.connect(":memory:", isolation_level=None)
+    found = _declared(db)
     try:
         for step in MIGRATIONS:
             step(reference)
-        return _declared(db) == _declared(reference)
+            if found == _declared(reference):
+                return True
+        return False
     finally:
         reference.close()
 

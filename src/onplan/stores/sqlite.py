@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from onplan.errors import ConfigError, StoreError
-from onplan.protocols import Holder, Row, SessionInfo
+from onplan.protocols import Fact, Holder, Row, SessionInfo
 from onplan.stores.holder import is_alive
 from onplan.stores.lock import DirectoryLock
 from onplan.stores.rules import check_new_id, checked_facts, clean, not_found, out_of_turn, pick, taken
@@ -35,12 +35,13 @@ _HAS_REQUESTS = "SELECT (SELECT 1 FROM inbox WHERE session = key LIMIT 1) FROM s
 
 _LINES = f"""
     SELECT s.id, s.cwd, s.created, max(s.created, coalesce(r.time, s.created)) AS updated,
-           coalesce(r.id, 0) & {LAST_SEQ}, s.title, s.done, s.total, s.ended
+           coalesce(r.id, 0) & {LAST_SEQ}, s.title, s.done, s.total, s.ended, s.cost
     FROM sessions AS s LEFT JOIN records AS r ON r.id = {_END_OF_LOG}
     WHERE (?1 IS NULL OR s.cwd = ?1) AND substr(s.id, 1, length(?2)) = ?2
     ORDER BY updated DESC, s.id DESC LIMIT ?3"""
 
 _LINE_TYPES = [str, str, float, float, int, str, int, int, str]
+"""Of all but the cost, which may be `None`."""
 
 
 class SqliteStore:
@@ -153,7 +154,7 @@ class SqliteStore:
 
     # --- the list of sessions -----------------------------------------------------------------------
 
-    async def describe(self, session: str, facts: Mapping[str, str | int]) -> None:
+    async def describe(self, session: str, facts: Mapping[str, Fact]) -> None:
         checked = checked_facts(facts)
 
         def work(db: sqlite3.Connection) -> None:
@@ -435,7 +436,8 @@ def _lines(db: sqlite3.Connection, cwd: str | None, prefix: str, limit: int) -> 
 
 
 def _line_of(row: tuple[Any, ...]) -> SessionInfo:
-    if [type(value) for value in row] != _LINE_TYPES:
+    *facts, cost = row
+    if [type(value) for value in facts] != _LINE_TYPES or not isinstance(cost, float | None):
         raise Damaged("a session's line holds what was never written")
     return SessionInfo(*row)
 

@@ -291,7 +291,7 @@ async def _an_unknown_model_is_named(model: Model, far: FarSide) -> None:
 async def _too_long_a_conversation_is_called_so(model: Model, far: FarSide) -> None:
     far.will(Refuse(400, "invalid_request_error", "prompt is too long: 300000 tokens > 200000 maximum"))
     error = await _fails(model, [User("Hi.")])
-    _same((error.retryable, len(far.requests)), (False, 1))
+    _same((error.retryable, error.too_long, len(far.requests)), (False, True, 1))
     _true("conversation is too long" in str(error), f"it does not say what is too long: {error}")
 
 

@@ -171,6 +171,15 @@ async def _facts_are_set_and_kept(store: SessionStore) -> None:
     _same(await store.find("s1"), msgspec.structs.replace(line, done=3, ended="done"))
 
 
+async def _cost_is_set_and_taken_back(store: SessionStore) -> None:
+    await store.create("s1", cwd="", time=1.0)
+    for cost in (0.25, None, 3.0):
+        await store.describe("s1", {"cost": cost})
+        _same(await store.find("s1"), SessionInfo("s1", created=1.0, updated=1.0, cost=cost))
+    await store.describe("s1", {"title": "t"})
+    _same((await store.find("s1")).cost, 3.0)
+
+
 async def _unknown_facts_are_refused(store: SessionStore) -> None:
     await store.create("s1", cwd="", time=1.0)
     for name in ("id", "records", "updated", "key", "title = 'x', done"):
@@ -290,6 +299,7 @@ CHECKS: tuple[Check, ...] = tuple(
         _unknown_session_is_not_found,
         _deleted_session_is_gone,
         _facts_are_set_and_kept,
+        _cost_is_set_and_taken_back,
         _unknown_facts_are_refused,
         _newest_session_comes_first,
         _clock_set_back_does_no_harm,

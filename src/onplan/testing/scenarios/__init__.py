@@ -9,6 +9,7 @@ from onplan.testing.scenarios.format import (
     AnswerData,
     AnswersData,
     CallData,
+    CompactData,
     CrashData,
     DenialData,
     DistanceData,
@@ -42,6 +43,7 @@ from onplan.testing.scenarios.format import (
     todo_of,
 )
 from onplan.testing.scenarios.playing import (
+    CompactionResult,
     Host,
     Observed,
     PlainLoop,
@@ -53,6 +55,8 @@ __all__ = [
     "AnswerData",
     "AnswersData",
     "CallData",
+    "CompactData",
+    "CompactionResult",
     "CrashData",
     "DenialData",
     "DistanceData",

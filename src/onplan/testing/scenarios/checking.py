@@ -72,18 +72,31 @@ def _pairing(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _prefixes(observed: Observed) -> Iterator[str]:
-    last = Request("", (), ())
+    last, skew = Request("", (), ()), 0
+    shortened = {found.requests + 1: found for found in observed.compactions}
     for number, request in enumerate(observed.requests, 1):
+        if found := shortened.get(number):
+            yield from _extends(observed, last, skew)
+            last, skew = Request(last.system, last.tools, ()), found.messages - found.view
         if number > 1 and (request.system, request.tools) != (last.system, last.tools):
             yield f"request {number}: its system text or tools are not those of the one before"
         sent = len(last.messages)
         if len(request.messages) <= sent or tuple(request.messages[:sent]) != tuple(last.messages):
             yield f"request {number}: it does not extend the one before"
-        reply = observed.messages[len(request.messages) : len(request.messages) + 1]
+        end = len(request.messages) + skew
+        reply = observed.messages[end : end + 1]
         if reply and not isinstance(reply[0], (Assistant, User)):  # a user message, if no reply came
             yield f"request {number}: {_shape(reply[0])} follows it, and no reply"
         last = request
-    if tuple(observed.messages[: len(last.messages)]) != tuple(last.messages):
+    yield from _extends(observed, last, skew)
+
+
+def _extends(observed: Observed, last: Request, skew: int) -> Iterator[str]:
+    """Whether the conversation goes on from a request; of one that a compaction made, behind its view."""
+    views = [found.view for found in observed.compactions if found.messages - found.view == skew]
+    begin = views[-1] if views and skew else 0
+    sent = tuple(last.messages[begin:])
+    if tuple(observed.messages[begin + skew : len(last.messages) + skew]) != sent:
         yield "the conversation does not extend the last request"
 
 

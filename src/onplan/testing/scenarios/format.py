@@ -19,6 +19,7 @@ from onplan.plan.todo import STATUSES, Rules, Status, Todo
 
 Need: TypeAlias = Literal[
     "approval",  # a person is asked before a call runs
+    "compaction",  # the person has the conversation made shorter
     "crash",  # the process dies in the middle of a turn and the session is opened again
     "edit",  # the person changes the plan
     "hooks",
@@ -172,6 +173,14 @@ class EditData(_Data, frozen=True):
     during_reply: int = 0
 
 
+class CompactData(_Data, frozen=True):
+    """The person has the conversation made shorter. `summary`: what the model writes about it, nothing where
+    it fails; `focus`: what they ask it to keep in mind."""
+
+    summary: str = ""
+    focus: str = ""
+
+
 class CrashData(_Data, frozen=True):
     """The process dies once this is stored, and the session is opened again."""
 
@@ -180,8 +189,8 @@ class CrashData(_Data, frozen=True):
 
 
 class TurnData(_Data, frozen=True):
-    """`resume`: the session is closed and opened again before this turn. `unstored`: a call whose result the
-    log does not take, once."""
+    """`resume`: the session is closed and opened again before this turn; `compact`: the conversation is made
+    shorter before it. `unstored`: a call whose result the log does not take, once."""
 
     user: str
     replies: tuple[ReplyData, ...] = ()
@@ -189,6 +198,7 @@ class TurnData(_Data, frozen=True):
     interrupt: InterruptData | None = None
     edits: tuple[EditData, ...] = ()
     resume: bool = False
+    compact: CompactData | None = None
     crash: CrashData | None = None
     unstored: str = ""
 
@@ -356,6 +366,7 @@ def needs_of(scenario: Scenario) -> frozenset[Need]:
     heard = any(turn.interrupt is not None and turn.interrupt.heard for turn in scenario.turns)
     found: dict[Need, bool] = {
         "approval": given.approval != "auto",
+        "compaction": any(turn.compact is not None for turn in scenario.turns),
         "crash": any(turn.crash is not None for turn in scenario.turns),
         "edit": any(turn.edits for turn in scenario.turns),
         "hooks": given.hooks != HooksData(),

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from onplan.agent import Agent
 from onplan.errors import ModelError, OnplanError, PlanError, StoreError, ToolError
-from onplan.events import Event, Record, ToolStarted, Warned, decode_record, messages_of
+from onplan.events import Compacted, Event, Record, ToolStarted, Warned, decode_record, messages_of
 from onplan.hooks import Block, Continue, Deny, Hooks, PlanChange, Rewrite, Veto, View
 from onplan.messages import (
     Assistant,
@@ -70,6 +70,16 @@ class RoundResult:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """The conversation was made shorter when `requests` had been sent and it had `messages`; the next request
+    begins with a view of `view` messages."""
+
+    requests: int
+    messages: int
+    view: int
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """What a host saw while it played a scenario.
 
@@ -91,6 +101,7 @@ class Observed:
     asked: tuple[str, ...] = ()
     refused_edits: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    compactions: tuple[CompactionResult, ...] = ()
 
 
 class Host(Protocol):
@@ -123,6 +134,8 @@ class _Play:
         self.asked: list[str] = []
         self.warnings: list[str] = []
         self.refused_edits: list[str] = []
+        self.compactions: list[CompactionResult] = []
+        self.messages = 0
         self.ended: dict[str, asyncio.Event] = {}
         self.store = _Store(self)
         self._agent: Agent | None = None
@@ -141,6 +154,8 @@ class _Play:
                 await self.agent.close()
                 self._agent = await self._start(resume=self.agent.session_id)
             self.turn, self.replies_given = turn, 0
+            if turn.compact is not None:
+                await self.agent.compact(turn.compact.focus)
             await self.edit(during_reply=0)
             results.append(await self._take(turn))
         observed = await self._observed(results)
@@ -211,8 +226,16 @@ class _Play:
         await asyncio.Event().wait()
 
     def _listen(self, event: Event) -> None:
-        if isinstance(event, Warned):
-            self.warnings.append(event.text)
+        match event:
+            case Warned(text=text):
+                self.warnings.append(text)
+            case User() | Assistant() | ToolResult() | Note():
+                self.messages += 1
+            case Compacted():
+                view = len(self.agent.messages)
+                self.compactions.append(CompactionResult(len(self.requests), self.messages, view))
+            case _:
+                pass
 
     async def _observed(self, results: Sequence[TurnResult]) -> Observed:
         records = [stamped.record for stamped in read(await self.store.load(self.agent.session_id))]
@@ -236,6 +259,7 @@ class _Play:
             asked=tuple(self.asked),
             refused_edits=tuple(self.refused_edits),
             warnings=tuple(self.warnings),
+            compactions=tuple(self.compactions),
         )
 
 
@@ -314,6 +338,9 @@ class _Model:
 
     async def stream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
         play = self._play
+        if (summary := _summary_for(request, play.turn)) is not None:
+            yield Assistant((Text(summary),) if summary else ())
+            return
         number = play.replies_given = play.replies_given + 1
         play.requests.append(Request(request.system, request.tools, tuple(request.messages)))
         await play.leave_edits(before_reply=number + 1)
@@ -328,6 +355,13 @@ class _Model:
         scripted = ScriptedModel([_reply(play.turn.replies[number - 1])], self.name)
         async for item in scripted.stream(request):
             yield item
+
+
+def _summary_for(request: Request, turn: TurnData) -> str | None:
+    """What the model writes where it is asked to sum up; `None` for any other request."""
+    last = request.messages[-1]
+    asked = isinstance(last, Note) and last.kind == "compaction"
+    return turn.compact.summary if asked and turn.compact is not None else None
 
 
 def _reply(data: ReplyData) -> Reply:
