@@ -57,7 +57,8 @@ class Person:
     def __init__(self, *arguments: str, columns: int = 80, colour: bool = False) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        environment = dict(os.environ) if colour else {**os.environ, "NO_COLOR": "1"}
+        # Without colour also not drawn on: lines as the terminal itself reads them.
+        environment = dict(os.environ) if colour else {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
         # os.login_tty would need a fork of our own: a Python child takes the terminal and becomes onplan
         takes = "import fcntl,termios,os,sys; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execv(sys.executable,"
         self.process = subprocess.Popen(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import Person
+from drawn import Drawn
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +30,20 @@ def person() -> Iterator[Callable[..., Person]]:
 
     def sit(*arguments: str, **more: Any) -> Person:
         seated.append(Person(*arguments, **more))
+        return seated[-1]
+
+    yield sit
+    for someone in seated:
+        someone.close()
+
+
+@pytest.fixture
+def drawn() -> Iterator[Callable[..., Drawn]]:
+    """Seats people at terminals on which the prompt is drawn, and sends them home afterwards."""
+    seated: list[Drawn] = []
+
+    def sit(*arguments: str, **more: Any) -> Drawn:
+        seated.append(Drawn(*arguments, **more))
         return seated[-1]
 
     yield sit

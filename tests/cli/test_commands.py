@@ -44,8 +44,8 @@ def session(work: Path, script: Script) -> str:
 
 def test_sessions_are_listed_with_what_a_person_needs_to_choose(session: str, work: Path):
     heading, line = onplan("sessions").stdout.splitlines()
-    assert heading.split() == ["id", "age", "todos", "ended", "title"]
-    assert line.split() == [session, "now", "2/2", "done", "Do", "the", "job", str(work)]
+    assert heading.split() == ["id", "age", "todos", "cost", "ended", "title"]
+    assert line.split() == [session, "now", "2/2", "-", "done", "Do", "the", "job", str(work)]
     (told,) = json.loads(onplan("sessions", "--json").stdout)
     assert (told["id"], told["done"], told["total"], told["ended"]) == (session, 2, 2, "done")
 
@@ -62,25 +62,25 @@ def test_the_newest_twenty_are_listed_and_all_of_them_on_request(work: Path, scr
 def test_show_is_the_run_as_a_timeline(session: str, work: Path):
     assert onplan("show", session[:4]).stdout.splitlines() == [
         f"session {session}  {work}",
-        "model scripted, plan tool write_todos",
-        "turn 1  Do the job",
-        "  round 1",
-        "    · write_todos (2 items) → r1 +2 >1",
-        "       + added: look",
-        "       + added: write",
-        "       > started: look",
-        "  round 2",
-        "    · bash echo hi → hi (+1 lines)",
-        "  round 3",
-        "    · write_todos (2 items) → r2 >1 x1",
-        "       > started: write",
-        "       x finished: look",
-        "  round 4",
-        "    · write_todos (2 items) → r3 x1",
-        "       x finished: write",
-        "  reply  All done.",
-        "  ended: done · 4 rounds · 5 requests",
-        "session ended: closed",
+        " 1 model scripted, plan tool write_todos",
+        " 2 turn 1  Do the job",
+        " 3   round 1",
+        " 6     · write_todos (2 items) → r1 +2 >1",
+        "          + added: look",
+        "          + added: write",
+        "          > started: look",
+        " 7   round 2",
+        "10     · bash echo hi → hi",
+        "11   round 3",
+        "14     · write_todos (2 items) → r2 >1 x1",
+        "          > started: write",
+        "          x finished: look",
+        "15   round 4",
+        "18     · write_todos (2 items) → r3 x1",
+        "          x finished: write",
+        "19   reply  All done.",
+        "20   ended: done · 4 rounds · 5 requests",
+        "21 session ended: closed",
         "distance of the plan  at most 2 messages; w write, r reminder",
         "  ·▁▆▁·",
         "  w ww",

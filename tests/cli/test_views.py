@@ -128,7 +128,7 @@ def test_a_sentence_is_wrapped_inside_the_width_and_loses_no_word(texts: list[st
 def test_a_sentence_breaks_between_words():
     stream = io.StringIO()
     screen_of(stream, 12).say(Span("go on:", "dim"), " onplan resume 1234", indent=2)
-    assert stream.getvalue().split("\n") == ["go on: ", "  onplan ", "  resume ", "  1234", ""]
+    assert stream.getvalue().split("\n") == ["go on:", "  onplan", "  resume", "  1234", ""]
 
 
 # --- safety -----------------------------------------------------------------------------------------
@@ -183,6 +183,18 @@ def test_a_person_who_judges_sees_every_character_and_gets_none(text: str):
     assert all(line.startswith("  │ ") for line in stream.getvalue().splitlines())
     shown = [char if char.isprintable() else char.encode("unicode_escape").decode() for char in text]
     assert stream.getvalue().splitlines()[0] == "  │ " + "".join(shown)
+
+
+@pytest.mark.parametrize("width", [5, 12, 40])
+@pytest.mark.parametrize("text", [*WIDE, "one\n" + "y  yes, once " * 9])
+def test_what_a_person_judges_has_a_bar_in_front_of_every_row_and_is_whole(text: str, width: int):
+    stream = io.StringIO()
+    screen_of(stream, width).judged(text)
+    rows = stream.getvalue().split("\n")[:-1]
+    assert max(map(cells, rows)) <= max(width, 6)
+    assert {row[:4] for row in rows} <= {"  │ ", "  ┆ "}
+    whole = "".join("\n" * (row[2] == "│") + row[4:] for row in rows)[1:]
+    assert whole == "".join(char if char in "\n" or char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def test_hostile_words_reach_no_command(work: Path, script: Callable[..., str]):

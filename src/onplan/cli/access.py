@@ -6,7 +6,8 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from onplan.cli.terminal import Interrupted, Terminal
+from onplan.cli.conversation import Choice, Conversation
+from onplan.cli.terminal import Interrupted
 from onplan.cli.view.screen import Screen, Span
 from onplan.config import Config
 from onplan.errors import ConfigError, OnplanError
@@ -18,10 +19,12 @@ from onplan.trust import Trust, brought_by, load_trust, remember
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a run may do by settings and trust. `sandboxed`: bash is inside, and is not asked about there."""
+    """What a run may do by settings and trust. `sandboxed`: bash is inside, and is not asked about there.
+    `trusted`: what the directory's own settings allow counts."""
 
     settings: FileSettings
     sandbox: Sandbox | None = None
+    trusted: bool = False
 
     @property
     def sandboxed(self) -> bool:
@@ -33,38 +36,38 @@ class Access:
         return self.settings.mask_secrets is not False
 
 
-async def access(config: Config, root: Path, notices: Screen, terminal: Terminal | None = None) -> Access:
+async def access(config: Config, root: Path, notices: Screen, person: Conversation | None = None) -> Access:
     """The settings that count in `root`; what does not count or is not understood is told on `notices`.
 
-    With a `terminal` the person is asked, once for each directory that brings settings, whether they trust
-    it; without one it is not trusted. Raises `ConfigError` for a sandbox that is wanted and not to be had.
+    A `person` is asked, once for each directory that brings settings, whether they trust it; without one it
+    is not trusted. Raises `ConfigError` for a sandbox that is wanted and not to be had.
     """
     trust = load_trust(config.home)
     if trust.warning:
         notices.say(Span(f"onplan: {trust.warning}", "yellow"))
-    trusted = await _trusted(config, trust, root, terminal)
+    trusted = await _trusted(config, trust, root, person)
     settings = load_settings(root, places(), trusted=trusted)
     for note in settings.notes:
         notices.say(Span(f"onplan: {note}", "yellow"))
-    found = Access(settings, _sandbox(config, settings, root))
-    for screen in (notices, *((terminal.screen,) if terminal else ())):
+    found = Access(settings, _sandbox(config, settings, root), trusted)
+    for screen in (notices, *((person.screen,) if person else ())):
         screen.masked = screen.masked and found.masked
     return found
 
 
-async def _trusted(config: Config, trust: Trust, root: Path, terminal: Terminal | None) -> bool:
+async def _trusted(config: Config, trust: Trust, root: Path, person: Conversation | None) -> bool:
     said = trust.said(root)
     brought = brought_by(root)
-    if said is not None or terminal is None or not brought:
+    if said is not None or person is None or not brought:
         return said is True
-    screen = terminal.screen
+    screen = person.screen
     screen.say(f"{root} brings settings of its own:")
     screen.judged("\n".join(brought))
     screen.say(
         "They may allow calls, run commands as hooks and start servers. Until you trust the directory they "
         "can only forbid. Your answer is remembered; onplan trust changes it."
     )
-    answer = await _answer(terminal)
+    answer = await _answer(person)
     if answer is None:
         return False
     try:
@@ -74,18 +77,13 @@ async def _trusted(config: Config, trust: Trust, root: Path, terminal: Terminal 
     return answer
 
 
-async def _answer(terminal: Terminal) -> bool | None:
+async def _answer(person: Conversation) -> bool | None:
     """Yes, no, or no answer at all: then the question comes again at the next start."""
-    terminal.forget()
+    person.forget()
+    choices = (Choice("y", "yes", ("yes",)), Choice("n", "no", ("no",)))
     with contextlib.suppress(Interrupted):
-        while (line := await terminal.read_line("Trust this directory? y/n> ")) is not None:
-            match line.strip().casefold():
-                case "y" | "yes":
-                    return True
-                case "n" | "no":
-                    return False
-                case _:
-                    terminal.screen.line("Please answer y or n.")
+        picked = await person.key("Trust this directory? ", choices)
+        return picked and picked.key == "y"
     return None
 
 

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from onplan.agent import Agent
 from onplan.cli.access import Access, access
+from onplan.cli.allow import RuleFiles
 from onplan.cli.approval import TerminalApprover, TerminalAsker
+from onplan.cli.conversation import Conversation
 from onplan.cli.logs import SessionLog, load_from
-from onplan.cli.terminal import Terminal
+from onplan.cli.preview import preview
+from onplan.cli.surroundings import surroundings
 from onplan.cli.view.screen import Screen, Span
 from onplan.coding import coding_agent, quiet_tools
+from onplan.compaction import CompactionPolicy
 from onplan.config import DEMO, Config, here, open_model, open_store
+from onplan.context import Context
 from onplan.errors import ConfigError
 from onplan.hooks import Hooks
 from onplan.messages import User
 from onplan.models.names import CHOICE, parse_name
 from onplan.permissions import Permissions
 from onplan.protocols import Model
+from onplan.settingsfile import places
 from onplan.stores.sqlite import SqliteStore
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """An agent with what belongs to it. `root`: the directory it works in."""
+    """An agent with what belongs to it. `root`: the directory it works in; `files`: where rules are kept;
+    `context`: the instruction files that it was given. `keep`: what it is given is closed at the end too."""
 
     agent: Agent
     store: SqliteStore
@@ -34,6 +42,9 @@ class Running:
     access: Access
     root: Path
     config: Config
+    files: RuleFiles
+    context: Context
+    keep: Callable[[Model], None]
 
     @property
     def side_by_side(self) -> frozenset[str]:
@@ -44,50 +55,56 @@ class Running:
 @asynccontextmanager
 async def running(
     config: Config,
-    terminal: Terminal | None,
+    person: Conversation | None,
     notices: Screen,
     *,
     allow_quiet: bool = False,
     ask_for_trust: bool = False,
     needs_model: bool = False,
 ) -> AsyncIterator[Running]:
-    """An agent that asks at `terminal`, closed at the end; a session in which nothing was said is removed.
+    """An agent that asks `person`, closed at the end; a session in which nothing was said is removed.
 
     `allow_quiet`: the tools that only read or plan are allowed from the start. `ask_for_trust`: a directory
     that brings settings is asked about. `needs_model`: without one that was named the demo does not stand in.
     """
     store = open_store(config.home)
-    model: Model | None = None
+    models: list[Model] = []
     try:
         log = await load_from(store, config.resume) if config.resume else None
         config = _with_model(config, log)
         if needs_model and not config.named and config.model == DEMO:
             raise ConfigError(CHOICE)
         model = open_model(config.model, config.environ)
+        models.append(model)
         root = _root(config, log)
         # A resumed session keeps its own way of planning, and so the names of its plan tools.
         planning = log.plan_state().settings if log else config.planning
         quiet = quiet_tools(planning)
-        said = await access(config, root, notices, terminal if ask_for_trust else None)
+        said = await access(config, root, notices, person if ask_for_trust else None)
+        context = surroundings(root)
+        files = RuleFiles(root, places(), said.trusted)
         rights = Permissions(
-            TerminalApprover(terminal, root) if terminal else None,
+            TerminalApprover(person, root, files) if person else None,
             auto=config.auto,
             allowed=quiet if allow_quiet else (),
             quiet=quiet,
             rules=said.settings.rules,
             root=root,
             sandboxed=said.sandboxed,
+            preview=partial(preview, root=root),
         )
         agent = await coding_agent(
             root,
             model=model,
             store=store,
-            asker=TerminalAsker(terminal) if terminal else None,
+            asker=TerminalAsker(person) if person else None,
             permissions=rights,
             planning=planning,
             settings=said.settings,
             sandbox=said.sandbox or False,
+            context=context,
             limits=config.limits,
+            compaction=CompactionPolicy(limit=config.max_context),
             hooks=_cost_cap(config, notices),
             resume=log.info.id if log else "",
         )
@@ -96,14 +113,15 @@ async def running(
         for warning in store.warnings:
             notices.say(Span(f"onplan: {warning}", "yellow"))
         try:
-            yield Running(agent, store, rights, said, root, config)
+            yield Running(agent, store, rights, said, root, config, files, context, models.append)
         finally:
             await agent.close()
             if not any(isinstance(message, User) for message in agent.messages):
                 await store.delete(agent.session_id)
     finally:
         await store.close()
-        await _disconnect(model)
+        for model in models:
+            await _disconnect(model)
 
 
 def _with_model(config: Config, log: SessionLog | None) -> Config:
@@ -116,7 +134,7 @@ def _with_model(config: Config, log: SessionLog | None) -> Config:
         return config
 
 
-async def _disconnect(model: Model | None) -> None:
+async def _disconnect(model: Model) -> None:
     """Close the connections of a model that has any."""
     close = getattr(model, "aclose", None)
     if close is not None:

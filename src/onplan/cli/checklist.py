@@ -19,7 +19,7 @@ from onplan.plan.render import render_todo
 from onplan.plan.state import State
 from onplan.plan.todo import Plan
 
-_HEADER = """\
+HEADER = """\
 # The plan, one todo a line: [ ] open, [~] in progress, [x] completed.
 # Lines with # are left out. Save and close to change the plan; without todos nothing changes.
 
@@ -61,7 +61,7 @@ def in_editor(plan: Plan) -> str:
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="onplan-") as directory:
         path = Path(directory) / "plan.md"
-        path.write_text(_HEADER + to_checklist(plan), encoding="utf-8")
+        path.write_text(HEADER + to_checklist(plan), encoding="utf-8")
         # Ctrl-C is the editor's then; a handler, unlike an ignored signal, is not handed down to it.
         before = signal.signal(signal.SIGINT, lambda *_: None)
         try:

@@ -43,9 +43,9 @@ def command(ctx: click.Context, flags: RunFlags, directory: str) -> None:
 
 async def _run(config: Config, colour: bool) -> int:
     from onplan.cli.agents import running
+    from onplan.cli.conversation import person_at
     from onplan.cli.result import ending_lines
     from onplan.cli.signals import Interruption, signals
-    from onplan.cli.terminal import person_at
     from onplan.cli.view.activity import Activity
     from onplan.cli.view.screen import Span, screen_on
     from onplan.demo import DEMO_TASK

@@ -23,7 +23,7 @@ _MARKS: Mapping[str, tuple[str, Style]] = {
 }
 _OTHERS = (
     *("prompt", "output_format", "auto", "sandbox", "sandbox_network", "dialect", "preset", "plan"),
-    *("max_rounds", "max_tokens", "max_cost", "resume"),
+    *("max_rounds", "max_tokens", "max_cost", "max_context", "resume"),
 )
 
 
@@ -45,15 +45,15 @@ def command(ctx: click.Context, flags: RunFlags) -> None:
 
     async def tell() -> bool:
         well = True
-        async for finding in _examine(flags):
-            screen.lines(_lines(finding))
+        async for finding in examine(flags):
+            screen.lines(finding_lines(finding))
             well = well and finding.state != "failed"
         return well
 
     ctx.exit(0 if asyncio.run(tell()) else 1)
 
 
-async def _examine(flags: RunFlags) -> AsyncIterator[Finding]:
+async def examine(flags: RunFlags) -> AsyncIterator[Finding]:
     from onplan.cli.start import configuration
     from onplan.config import DEMO, open_model
     from onplan.errors import ConfigError
@@ -117,7 +117,7 @@ def _keys(config: Config) -> Iterator[Finding]:
         yield Finding("address", "ok", url)
 
 
-def _lines(finding: Finding) -> Iterator[Line]:
+def finding_lines(finding: Finding) -> Iterator[Line]:
     from onplan.cli.view.screen import Prose, Span
 
     mark, colour = _MARKS[finding.state]

@@ -11,12 +11,13 @@ import msgspec
 
 from onplan.agent import Agent, Result
 from onplan.cli.agents import Running, running
+from onplan.cli.conversation import person_at
 from onplan.cli.cost import cost_line, cost_of
 from onplan.cli.options import OutputFormat
 from onplan.cli.result import ending_lines, result_json
 from onplan.cli.signals import Interruption, signals
 from onplan.cli.spending import spending_so_far, turn_line
-from onplan.cli.terminal import person_at
+from onplan.cli.surroundings import keep_cost, start_lines
 from onplan.cli.view.activity import Activity
 from onplan.cli.view.screen import Screen, Span, screen_on
 from onplan.config import Config
@@ -49,6 +50,7 @@ async def _run(prompt: str, config: Config, output_format: OutputFormat, colour:
             if output_format == "stream-json":
                 await _begin_stream(run, out)
             elif output_format == "text":
+                notices.lines(await start_lines(run.context, run.root))
                 run.agent.listen(Activity(notices, final=False, side_by_side=run.side_by_side).show)
             else:
                 run.agent.listen(_warner(notices))
@@ -58,6 +60,7 @@ async def _run(prompt: str, config: Config, output_format: OutputFormat, colour:
             code = interruption.code or result.exit_code
             await _close(run.agent, notices)
             spending = await spending_so_far(run.store, run.agent)
+            await keep_cost(run.store, run.agent, spending)
             _report(result, run.agent, code, spending, output_format, out, notices)
     if failures:
         raise failures[0]
@@ -104,7 +107,15 @@ async def _begin_stream(run: Running, out: Screen) -> None:
     out.json(records[0])
     if len(records) > 1:
         out.json(records[-1])
+    if run.agent.plan_state.ledger.revision:
+        out.json(_plan_snapshot(run.agent))
     run.agent.listen(event_writer(run.agent, out))
+
+
+def _plan_snapshot(agent: Agent) -> dict[str, Any]:
+    """The plan that a run goes on with; what becomes of it is told by `plan_changed`."""
+    revision = agent.plan_state.ledger.revision
+    return {"type": "plan", "revision": revision, "todos": agent.plan.to_json(), "distance": _distance(agent)}
 
 
 def event_writer(agent: Agent, out: Screen) -> Callable[[Event], None]:
@@ -124,9 +135,13 @@ def event_writer(agent: Agent, out: Screen) -> Callable[[Event], None]:
 
 
 def _with_distance(event: RequestStarted, agent: Agent) -> dict[str, Any]:
-    distance = agent.plan_state.distance
     known: dict[str, Any] = msgspec.to_builtins(event)
-    return {**known, "distance": {"messages": distance.messages, "tokens": distance.tokens}}
+    return {**known, "distance": _distance(agent)}
+
+
+def _distance(agent: Agent) -> dict[str, int]:
+    distance = agent.plan_state.distance
+    return {"messages": distance.messages, "tokens": distance.tokens}
 
 
 def _without_data(result: ToolResult) -> dict[str, Any]:

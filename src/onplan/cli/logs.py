@@ -14,7 +14,7 @@ from onplan.config import open_store
 if TYPE_CHECKING:
     from onplan.events import Record, SessionStarted
     from onplan.plan.state import State
-    from onplan.protocols import SessionInfo
+    from onplan.protocols import SessionInfo, SessionStore
     from onplan.session import Stamped
     from onplan.stores.sqlite import SqliteStore
 
@@ -61,7 +61,7 @@ async def load(name: str) -> SessionLog:
         return await load_from(store, name)
 
 
-async def load_from(store: SqliteStore, name: str) -> SessionLog:
+async def load_from(store: SessionStore, name: str) -> SessionLog:
     """As `load`, from a store that is open."""
     from onplan.session import read
 

@@ -27,16 +27,23 @@ class _Entry:
 
 COMMANDS: Mapping[str, _Entry] = {
     "demo": _Entry("demo", "Watch an agent plan and write a README; no key, no network."),
-    "sessions": _Entry("sessions", "List the sessions."),
+    "sessions": _Entry("sessions", "List, search or delete sessions."),
     "show": _Entry("show", "Show a session as a timeline."),
     "resume": _Entry("resume", "Go on with a session."),
+    "fork": _Entry("fork", "Begin a new session from any point of another."),
     "plan": _Entry("plan", "Show, compare, undo, redo or edit a session's plan."),
+    "play": _Entry("play", "Play a session step by step in the browser, or write the player as a file."),
+    "export": _Entry("export", "Write a session as Markdown, a player, records, or a provider's request."),
     "tools": _Entry("tools", "Show what the model sees of each tool, and what the runtime fills."),
     "scenarios": _Entry("scenarios", "Play the scenarios that say how the plan must behave; offline."),
     "doctor": _Entry("doctor", "Check versions, key, endpoint, and what the model can do."),
     "trust": _Entry("trust", "Trust a directory to bring settings and hooks, or take that back."),
     "hooks": _Entry("hooks", "List the hooks that are commands, or try those of an event."),
+    "completion": _Entry("completion", "Print the completion script for a shell."),
 }
+
+COMPLETES = "_ONPLAN_COMPLETE"
+"""What a shell sets when it asks for completions."""
 
 _EPILOG = """\b
 Examples:
@@ -127,6 +134,8 @@ def _guarded(root: Root, arguments: list[str], extra: dict[str, Any]) -> int:
     """Run a command; every failure is one line on stderr, a traceback only with `--debug`."""
     for stream in (sys.stdout, sys.stderr):
         utf8(stream)
+    if wanted := os.environ.get(COMPLETES):
+        return _complete(root, wanted)
     debug = "--debug" in arguments
     try:
         with root.make_context("onplan", _as_utf8(arguments), **extra) as ctx:
@@ -141,6 +150,16 @@ def _guarded(root: Root, arguments: list[str], extra: dict[str, Any]) -> int:
     except KeyboardInterrupt:
         code = 130
     return _drained(code)
+
+
+def _complete(root: Root, wanted: str) -> int:
+    """Answer a shell that asks what can follow; a failure must not end up in the line that is being typed."""
+    from click.shell_completion import shell_complete
+
+    try:
+        return shell_complete(root, {}, "onplan", COMPLETES, wanted)
+    except Exception:  # noqa: BLE001 - see above
+        return 1
 
 
 def _tell(error: Exception) -> int:

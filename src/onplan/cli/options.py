@@ -32,6 +32,7 @@ class RunFlags:
     max_rounds: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None
+    max_context: int | None = None
     resume: str = ""
     cwd: str = ""
     colour: bool = True
@@ -92,6 +93,12 @@ _RUN_OPTIONS: Mapping[str, Decorator] = {
         type=click.FloatRange(min=0, min_open=True),
         metavar="USD",
         help="End a turn that has cost as many dollars, for models whose price is known.",
+    ),
+    "max_context": click.option(
+        "--max-context",
+        type=click.IntRange(min=1_000),
+        metavar="N",
+        help="Keep the conversation below N tokens, where the model takes less than is known of it.",
     ),
     "resume": click.option("--resume", metavar="ID", help="Go on with a session: id, prefix or `latest`."),
     "cwd": click.option("--cwd", metavar="DIR", help="Work in DIR; a resumed session knows its own."),

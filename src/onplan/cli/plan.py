@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from onplan.cli.completion import revisions, session_ids
 from onplan.cli.options import RunFlags, common_options
 
 if TYPE_CHECKING:
     from onplan.cli.logs import SessionLog
     from onplan.cli.view.screen import Screen
-    from onplan.plan.state import State
-    from onplan.protocols import SessionStore
-    from onplan.session import InboxRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _session_option(function: F) -> F:
     return click.option(
-        "--session", default="latest", metavar="ID", help="Id, prefix or `latest`. [default: latest]"
+        "--session",
+        default="latest",
+        metavar="ID",
+        help="Id, prefix or `latest`. [default: latest]",
+        shell_complete=session_ids,
     )(function)
 
 
@@ -55,7 +57,7 @@ def show(flags: RunFlags, session: str, as_json: bool) -> None:
 
 
 @command.command("at", epilog="\b\nExample:\n  onplan plan at 2")
-@click.argument("revision", type=click.IntRange(min=0))
+@click.argument("revision", type=click.IntRange(min=0), shell_complete=revisions)
 @_session_option
 @_json_option
 @common_options
@@ -66,8 +68,8 @@ def at(flags: RunFlags, session: str, revision: int, as_json: bool) -> None:
 
 
 @command.command("diff", epilog="\b\nExample:\n  onplan plan diff\n  onplan plan diff 1 3")
-@click.argument("older", required=False, type=click.IntRange(min=0), metavar="[A]")
-@click.argument("newer", required=False, type=click.IntRange(min=0), metavar="[B]")
+@click.argument("older", required=False, type=click.IntRange(min=0), metavar="[A]", shell_complete=revisions)
+@click.argument("newer", required=False, type=click.IntRange(min=0), metavar="[B]", shell_complete=revisions)
 @_session_option
 @_json_option
 @common_options
@@ -153,7 +155,7 @@ def edit(flags: RunFlags, session: str, source: str | None, clear: bool) -> None
     state = log.plan_state()
     text = in_editor(state.plan) if source is None else read_checklist(source)
     plan = from_checklist(text, state)
-    asyncio.run(_change(flags, log.info.id, "edit", tuple(plan.to_json())))
+    asyncio.run(_change(flags, log.info.id, "edit", tuple(plan.to_json()), base=state.ledger.revision))
 
 
 # --- reading ----------------------------------------------------------------------------------------
@@ -184,61 +186,28 @@ async def _change(
     session: str,
     action: Literal["edit", "undo", "redo"],
     todos: tuple[dict[str, Any], ...] = (),
+    base: int = 0,
 ) -> None:
     from onplan.cli.logs import load_from, opened
     from onplan.cli.view.plan import plan_panel
     from onplan.cli.view.screen import screen_on
-    from onplan.errors import SessionBusy
-    from onplan.session import InboxRequest, leave_request
-
-    screen = screen_on(sys.stdout, colour=flags.colour)
-    request = InboxRequest(action, todos)
-    async with opened() as store:
-        log = await load_from(store, session)
-        _check(log, action)
-        try:
-            state = await _apply(store, log.info.id, request)
-        except SessionBusy as busy:
-            await leave_request(store, log.info.id, request)
-            screen.say(f"{busy.args[0].partition(';')[0]}.")
-            screen.say(f"The {action} was left there: it is made before the next request to the model.")
-            return
-    if state is None:
-        screen.line("nothing changed: that is the plan already")
-        return
-    newest = state.ledger.revisions[-1]
-    screen.lines(plan_panel(newest.plan, newest.number, newest.diff, newest.author))
-
-
-def _check(log: SessionLog, action: str) -> None:
-    """Raise `PlanError` for what cannot be done, before the session is touched."""
-    ledger = log.plan_state().ledger
-    if action == "undo":
-        ledger.undo_target()
-    if action == "redo":
-        ledger.redo_target()
-
-
-async def _apply(store: SessionStore, session: str, request: InboxRequest) -> State | None:
-    """Make the change as the session's one writer; the plan's state after it, `None` if nothing changed."""
-    from onplan.planning import Planning
-    from onplan.session import Session
+    from onplan.revising import revise
+    from onplan.session import InboxRequest
     from onplan.stores.holder import this_process
 
-    planning = Planning()
-    opened = await Session.resume(store, this_process(), session, folds=(planning.fold,))
-    try:
-        match request.action:
-            case "undo":
-                record = await planning.undone()
-            case "redo":
-                record = await planning.redone()
-            case _:
-                record = await planning.edited(request.todos)
-        if record is None:
-            return None
-        await opened.append(record)
-        await opened.describe(done=planning.plan.done, total=len(planning.plan))
-        return planning.state
-    finally:
-        await opened.close()
+    screen = screen_on(sys.stdout, colour=flags.colour)
+    async with opened() as store:
+        name = (await store.find(session)).id
+        found = await revise(store, name, InboxRequest(action, todos, base=base), this_process())
+        ledger = (await load_from(store, name)).plan_state().ledger
+    for reason in found.refused:
+        screen.say(f"A change that was left here earlier was refused: {reason}")
+    match found.done:
+        case "left":
+            screen.say(f"{found.held}.")
+            screen.say(f"The {action} was left there: it is made before the next request to the model.")
+        case "unchanged":
+            screen.line("nothing changed: that is the plan already")
+        case "made":
+            newest = ledger.revisions[-1]
+            screen.lines(plan_panel(newest.plan, newest.number, newest.diff, newest.author))

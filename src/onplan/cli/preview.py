@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from onplan.cli.view.words import as_json, counted
 from onplan.errors import OnplanError
 from onplan.messages import Call
+from onplan.plan.decode import Decoded, decode
+from onplan.plan.dialect import DIALECTS, Dialect
+from onplan.plan.todo import Rules, Todo
+from onplan.tools.editing import Edit, apply_edits
 from onplan.tools.workspace import Workspace
 
-_LINES = 30
+LINES = 30
+_ANY_PLAN = Rules(max_items=None, max_in_progress=None, max_content=None)
 _LARGEST = 200_000
 """Bytes of a file that is compared: a preview must be there at once."""
 
 
-def preview(call: Call, root: Path) -> str:
-    """The call in words; raises nothing, whatever the model sent as arguments."""
+def preview(call: Call, root: Path, lines: int | None = LINES) -> str:
+    """The call in words; raises nothing, whatever the model sent as arguments. `lines`: so many of a change
+    at most, and how many there are more; `None`: all."""
     if not isinstance(call.arguments, dict):
         return str(call.arguments)
     arguments = cast("Mapping[str, Any]", call.arguments)
@@ -27,11 +33,33 @@ def preview(call: Call, root: Path) -> str:
             others = {name: value for name, value in arguments.items() if name != "command"}
             return f"{command}\n{_listed(others)}" if others else command
         case "write_file", {"path": str(path), "content": str(content)}:
-            return "\n".join([path, *_written(root, path, content)])
+            told, change = _written(root, path, content)
+            return "\n".join([path, told, *_short(change, lines)])
         case "edit_file", {"path": str(path)}:
-            return "\n".join([path, *_edits(arguments)])
+            return "\n".join([path, *_short(_edited(root, path, arguments), lines)])
+        case name, _ if name in DIALECTS:
+            return _planned(DIALECTS[name], arguments)
         case _:
             return _listed(arguments)
+
+
+def is_change(call: Call) -> bool:
+    """Whether the preview of a call is a change of a file, with its lines marked + and -."""
+    return call.name in ("write_file", "edit_file")
+
+
+def _planned(dialect: Dialect, arguments: Mapping[str, Any]) -> str:
+    """The todos of a plan write, a line each; as it was sent where it would be refused anyway."""
+    decoded = decode(dict(arguments), dialect, _ANY_PLAN)
+    if not isinstance(decoded, Decoded):
+        return _listed(arguments)
+    return "\n".join(_todo(todo, dialect) for todo in decoded.todos) or "(clears the plan)"
+
+
+def _todo(todo: Todo, dialect: Dialect) -> str:
+    """With all its characters: they are judged."""
+    number = f"#{todo.id}: " if dialect.id_key and todo.id else ""
+    return f"{dialect.mark(todo.status)} {number}{todo.content}".replace("\n", "\\n")
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:
@@ -42,42 +70,75 @@ def _value(value: object) -> str:
     return value if isinstance(value, str) else as_json(value)
 
 
-def _written(root: Path, path: str, content: str) -> list[str]:
+def _written(root: Path, path: str, content: str) -> tuple[str, list[str]]:
     after = content.splitlines()
     before = _current(root, path)
     if before is None:
-        return [f"new file, {counted(len(after), 'line')}", *_short([f"+{line}" for line in after])]
+        return f"new file, {counted(len(after), 'line')}", [f"+{line}" for line in after]
     if len(before) + len(content) > _LARGEST:
-        return [f"replaces the file: {counted(len(after), 'line')}", *_short([f"+{line}" for line in after])]
-    changed = list(difflib.unified_diff(before.splitlines(), after, lineterm="", n=1))[2:]
-    return ["replaces the file", *_short(changed or ["(no change)"])]
+        return f"replaces the file: {counted(len(after), 'line')}", [f"+{line}" for line in after]
+    return "replaces the file", _difference(_text(before), content)
 
 
-def _current(root: Path, path: str) -> str | None:
+def _current(root: Path, path: str) -> bytes | None:
     try:
         workspace = Workspace(root)
         data, _ = workspace.read(workspace.resolve(path), limit=_LARGEST)
     except (OnplanError, OSError):
         return None
+    return data
+
+
+def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _edits(arguments: Mapping[str, Any]) -> list[str]:
+def _difference(before: str, after: str) -> list[str]:
+    changed = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
+    return list(changed)[2:] or ["(no change)"]
+
+
+def _edited(root: Path, path: str, arguments: Mapping[str, Any]) -> list[str]:
+    """The difference that the edits would make; where they cannot be made, what they say."""
+    edits = _edits(arguments)
+    if edits is None:
+        return _listed(arguments).split("\n")
+    before = _current(root, path)
+    if before is None:
+        return ["(the file cannot be read)", *_told(edits)]
+    if len(before) == _LARGEST:
+        return list(_told(edits))
+    try:
+        after, _ = apply_edits(before, edits, path)
+    except OnplanError as error:
+        return [f"(this would fail: {str(error).splitlines()[0]})", *_told(edits)]
+    return _difference(_text(before), _text(after))
+
+
+def _edits(arguments: Mapping[str, Any]) -> list[Edit] | None:
+    """`None` for what is no edit."""
     several: object = arguments.get("edits")
-    edits = cast("list[object]", several) if isinstance(several, list) and several else [arguments]
-    lines: list[str] = []
+    given = cast("list[object]", several) if isinstance(several, list) and several else [arguments]
+    edits: list[Edit] = []
+    for one in given:
+        match one:
+            case {"old": str(old), "new": str(new)}:
+                values = cast("Mapping[str, Any]", one)
+                edits.append(Edit(old, new, values.get("replace_all") is True))
+            case _:
+                return None
+    return edits
+
+
+def _told(edits: Iterable[Edit]) -> Iterable[str]:
     for edit in edits:
-        if not isinstance(edit, dict):
-            return _listed(arguments).split("\n")
-        values = cast("Mapping[str, Any]", edit)
-        lines += [f"-{line}" for line in str(values.get("old", "")).splitlines()]
-        lines += [f"+{line}" for line in str(values.get("new", "")).splitlines()]
-        if values.get("replace_all"):
-            lines.append("(every occurrence)")
-    return _short(lines)
+        yield from (f"-{line}" for line in edit.old.splitlines())
+        yield from (f"+{line}" for line in edit.new.splitlines())
+        if edit.replace_all:
+            yield "(every occurrence)"
 
 
-def _short(lines: list[str]) -> list[str]:
-    if len(lines) <= _LINES:
+def _short(lines: list[str], limit: int | None) -> list[str]:
+    if limit is None or len(lines) <= limit:
         return lines
-    return [*lines[:_LINES], f"… {len(lines) - _LINES} more lines"]
+    return [*lines[:limit], f"… {len(lines) - limit} more lines"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import click
 
+from onplan.cli.completion import session_ids
 from onplan.cli.options import RunFlags, common_options, run_options
 
 
@@ -14,7 +15,7 @@ from onplan.cli.options import RunFlags, common_options, run_options
     short_help="Go on with a session.",
     epilog='\b\nExample:\n  onplan resume latest\n  onplan resume 3f2a -p "and now the tests"',
 )
-@click.argument("session", default="latest", metavar="[ID|PREFIX|latest]")
+@click.argument("session", default="latest", metavar="[ID|PREFIX|latest]", shell_complete=session_ids)
 @run_options("resume", "dialect", "preset", "plan")
 @common_options
 @click.pass_context

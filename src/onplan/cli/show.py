@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from onplan.cli.completion import session_ids
 from onplan.cli.options import RunFlags, common_options
 
 
@@ -15,7 +16,7 @@ from onplan.cli.options import RunFlags, common_options
     short_help="Show a session as a timeline.",
     epilog="\b\nExample:\n  onplan show latest\n  onplan show 3f2a --audit",
 )
-@click.argument("session", default="latest", metavar="[ID|PREFIX|latest]")
+@click.argument("session", default="latest", metavar="[ID|PREFIX|latest]", shell_complete=session_ids)
 @click.option("--audit", is_flag=True, help="Who let each call run, or refused it, and why.")
 @click.option("--json", "as_json", is_flag=True, help="All records as one JSON object.")
 @common_options

@@ -46,7 +46,7 @@ class Interruption:
         self.on_leave: Callable[[], object] = _nothing
         self._agent: Interruptible | None = None
         self._clock = clock
-        self._leave_now = leave_now
+        self.leave_now = leave_now
         self._first: float | None = None
 
     def watch(self, agent: Interruptible) -> None:
@@ -65,7 +65,7 @@ class Interruption:
         if self._first is None:
             self._first = now
         elif now - self._first > HANGS_AFTER:
-            self._leave_now(self.code or 130)
+            self.leave_now(self.code or 130)
         return True
 
     def turn_ended(self) -> None:

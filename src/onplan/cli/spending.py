@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from onplan.agent import Agent
 from onplan.cli.view.screen import Line, Prose, Span
-from onplan.cli.view.words import counted
+from onplan.cli.view.words import counted, dollars
 from onplan.errors import StoreError
 from onplan.models.prices import load_prices
 from onplan.protocols import SessionStore
@@ -55,8 +55,3 @@ def _words(spent: Spent) -> str:
 
 def _list(parts: Sequence[str]) -> str:
     return ", ".join(parts)
-
-
-def dollars(cost: float) -> str:
-    """Cents where that says something, else the digits that do."""
-    return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.4f}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from typing import TextIO
 
 from onplan.cli.view.screen import Screen
@@ -93,10 +92,3 @@ def is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:
         return False
-
-
-def person_at(screen: Screen) -> Terminal | None:
-    """The terminal at which a person can be asked: where both the question and the answer have one."""
-    if not is_terminal(sys.stdin) or not screen.is_terminal:
-        return None
-    return Terminal(sys.stdin.fileno(), screen)

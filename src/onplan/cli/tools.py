@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onplan.cli.completion import tool_names
 from onplan.cli.options import RunFlags, common_options
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 @click.command(
     "tools",
     short_help="Show what the model sees of each tool, and what the runtime fills.",
-    epilog="\b\nExample:\n  onplan tools\n  onplan tools bash --without-injection",
+    epilog="\b\nExample:\n  onplan tools\n  onplan tools bash --without-injection\n"
+    "  onplan tools mytools:search --without-injection",
 )
-@click.argument("name", required=False, metavar="[NAME]")
+@click.argument("name", required=False, metavar="[NAME|MODULE:NAME]", shell_complete=tool_names)
 @click.option(
     "--without-injection",
     is_flag=True,
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 @common_options
 def command(flags: RunFlags, name: str | None, without_injection: bool, as_json: bool) -> None:
     """Show the tools of the coding agent. Each has two faces: the schema that the model sees, and the
-    parameters that only the runtime fills. With NAME: that tool, with its whole schema."""
+    parameters that only the runtime fills. With NAME: that tool, with its whole schema. With MODULE:NAME:
+    a tool of your own, LangChain's or onplan's; the module is imported, and no tool is run."""
     from onplan.cli.view.screen import screen_on
 
     screen = screen_on(sys.stdout, colour=flags.colour)
@@ -49,12 +52,20 @@ def command(flags: RunFlags, name: str | None, without_injection: bool, as_json:
 
 def _chosen(name: str | None) -> list[Tool]:
     from onplan.coding import coding_tools
+    from onplan.plan.dialect import DIALECTS
+    from onplan.plan.settings import settings
     from onplan.planning import Planning
 
+    if name is not None and ":" in name:
+        from onplan.cli.lens import imported_tool
+
+        return [imported_tool(name)]
     tools = [*Planning().tools(), *coding_tools()]
     if name is None:
         return tools
     found = [tool for tool in tools if tool.name == name]
+    if name in DIALECTS:  # the plan tool of any dialect
+        found = list(Planning(settings(name)).tools()[:1])
     if not found:
         known = ", ".join(tool.name for tool in tools)
         raise click.UsageError(f"no tool is named {name[:60]!r}; tools: {known}")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from onplan.cli.view.screen import Span, Spans, Style
+from onplan.cli.view.markdown import diff_style
+from onplan.cli.view.screen import Line, Prose, Span, Spans, Style, fit_spans, safe_span
 from onplan.cli.view.words import as_json
 from onplan.messages import Call, ToolResult
+from onplan.plan.text import cells
 
 _LONGEST = 300
 """Characters of arguments or answers in a line, also where there is no width to cut them to."""
+
+_DIFF_LINES = 16
+"""Lines of an edit that are shown at once; the rest can be unfolded."""
+
+_TAB = 4
 
 _TELLING = ("command", "path", "pattern", "question")
 
@@ -44,7 +51,12 @@ def short_arguments(call: Call) -> str:
 
 
 def outcome_line(result: ToolResult) -> Spans:
-    """`→ ok: 12 lines` or the first line of what went wrong."""
+    """`→ done (+2 lines)`, or the first line of what went wrong; of a command its last line, and its exit
+    code where that is not 0."""
+    code = _exit_code(result)
+    if code is not None:
+        style = "dim" if code == 0 else "yellow"
+        return (Span(" → ", "dim"), Span(_last_said(result.content, code), style))
     if result.outcome == "ok":
         shown = "".join(f" + {medium}" for medium in result.media)
         return (Span(" → ", "dim"), Span(f"{_said(result.content)}{shown}", "dim"))
@@ -52,7 +64,79 @@ def outcome_line(result: ToolResult) -> Spans:
     return (Span(" → ", "dim"), Span(f"{word}: {_said(result.content)}", style))
 
 
+def beside(call: Spans, outcome: Spans, width: int | None) -> Spans:
+    """Both on one line; the call gives way where they have no room, but for half of it."""
+    if width is None:
+        return (*call, *outcome)
+    told = [safe_span(span) for span in call]
+    size = sum(cells(safe_span(span).text) for span in outcome)
+    return (*fit_spans(told, max(width - size, width // 2)), *outcome)
+
+
+def _exit_code(result: ToolResult) -> int | None:
+    """Of a command that ended by itself."""
+    code: object = (result.details or {}).get("exit_code")
+    return code if isinstance(code, int) and result.outcome == "ok" else None
+
+
+def _last_said(content: str, code: int) -> str:
+    """A command says what it came to at its end; its own last line is the exit code."""
+    lines = [line for line in content.strip().splitlines()[:-1] if line.strip()]
+    last = lines[-1].strip()[:_LONGEST] if lines else "(nothing)"
+    more = f" (+{len(lines) - 1} lines)" if len(lines) > 1 else ""
+    return f"{last}{more}" if code == 0 else f"exit {code}: {last}{more}"
+
+
 def _said(content: str) -> str:
     lines = content.strip().splitlines() or ["(nothing)"]
     first = lines[0].removeprefix("Error: ")[:_LONGEST]
     return first if len(lines) == 1 else f"{first} (+{len(lines) - 1} lines)"
+
+
+def diff_lines_of(result: ToolResult) -> Iterator[Line]:
+    """The change that a call made to a file, in its colours; nothing for any other call."""
+    if result.outcome != "ok":
+        return
+    lines = _diff(result)
+    for line in lines[:_DIFF_LINES]:
+        yield (Span(f"    {line.expandtabs(_TAB)}", diff_style(line)),)
+    if len(lines) > _DIFF_LINES:
+        yield (Span(f"    … {len(lines) - _DIFF_LINES} more lines", "dim"),)
+
+
+def is_folded(call: Call, result: ToolResult) -> bool:
+    """Whether there is more to a call and its result than their line shows."""
+    unseen = result.content.strip().count("\n") - (_exit_code(result) is not None)
+    several = unseen > 0 or len(result.content) > _LONGEST
+    return several or len(_sent(call)) > 1 or len(_diff(result)) > _DIFF_LINES
+
+
+def result_lines(call: Call, result: ToolResult) -> list[Line]:
+    """The call and its result whole, as it is unfolded."""
+    lines: list[Line] = [call_line(call)]
+    if len(text := _sent(call)) > 1:
+        lines += [Prose((Span(f"  {line}", "dim"),), 4) for line in text]
+    shown = _diff(result)
+    if shown and result.outcome == "ok":
+        return lines + [Prose((Span(f"    {line.expandtabs(_TAB)}", diff_style(line)),), 6) for line in shown]
+    style = _OUTCOMES[result.outcome][1] if result.outcome in _OUTCOMES else "plain"
+    content = result.content.expandtabs(_TAB).rstrip("\n").split("\n")
+    return lines + [Prose((Span(f"  {line}", style),), 4) for line in content]
+
+
+def _sent(call: Call) -> list[str]:
+    """What the call's line cannot hold of its arguments: a command of several lines, or all of them."""
+    if not isinstance(call.arguments, dict):
+        return []
+    arguments = cast("dict[str, Any]", call.arguments)
+    command = arguments.get("command")
+    if isinstance(command, str) and len(arguments) == 1:
+        return command.expandtabs(_TAB).split("\n")
+    return []
+
+
+def _diff(result: ToolResult) -> list[str]:
+    found: object = (result.details or {}).get("diff")
+    if not isinstance(found, list):
+        return []
+    return [str(line) for line in cast("list[object]", found)]

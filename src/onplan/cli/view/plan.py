@@ -14,22 +14,42 @@ _MARKS: Mapping[Status, tuple[str, Style]] = {
     "completed": ("[x]", "dim"),
 }
 _NOTHING = Diff()
+_LEAST_LEFT_OUT = 2
+"""Unchanged todos for which it pays to leave them out."""
 _SIGNS: Mapping[str, Style] = {"+": "green", ">": "cyan", "x": "green", "-": "red", "~": "yellow"}
 
 
 def plan_panel(plan: Plan, revision: int, diff: Diff = _NOTHING, author: str = "model") -> Iterator[Line]:
     """The list with what changed in front: + added, > started, x finished, ~ otherwise, - dropped."""
-    by = " by you" if author == "user" else ""
-    yield (Span("plan", "bold"), Span(f" r{revision}{by} · {plan.done}/{len(plan)} done", "dim"))
+    yield _heading(plan, revision, author)
     signs = _signs(diff)
     for todo in plan:
         yield _todo_line(todo, signs.get(key(todo.content), " "))
-    for content in diff.dropped:
-        yield (Span(" - ", "red"), Span(f"dropped: {content}", "red"))
-    for content in diff.cleared:
-        yield (Span(" - ", "red"), Span(f"cleared: {content}", "dim"))
+    yield from _gone(diff)
     if not plan.todos:
         yield (Span("   (empty)", "dim"),)
+
+
+def plan_changes(plan: Plan, revision: int, diff: Diff, author: str = "model") -> Iterator[Line]:
+    """What changed of the list: just finished, just started, added, dropped; and the count. The whole list
+    where hardly anything stayed, or only the order changed."""
+    signs = _signs(diff)
+    changed = [todo for todo in plan if key(todo.content) in signs]
+    same = len(plan) - len(changed)
+    if same < _LEAST_LEFT_OUT or not (changed or diff.dropped or diff.cleared):
+        yield from plan_panel(plan, revision, diff, author)
+        return
+    yield _heading(plan, revision, author)
+    for todo in changed:
+        yield _todo_line(todo, signs[key(todo.content)])
+    yield from _gone(diff)
+    yield (Span(f"   … {same} as before", "dim"),)
+
+
+def finished_plan(plan: Plan, revision: int, diff: Diff, author: str = "model") -> Iterator[Line]:
+    """A plan without open todos in one line, and what was left out on the way."""
+    yield _heading(plan, revision, author)
+    yield from _gone(diff)
 
 
 def plan_lines(plan: Plan, revision: int) -> Iterator[Line]:
@@ -68,6 +88,20 @@ def diff_summary(diff: Diff) -> str:
         ("~", changed),
     )
     return " ".join(f"{sign}{count}" for sign, count in counts if count) or "reordered"
+
+
+def _heading(plan: Plan, revision: int, author: str) -> Spans:
+    by = " by you" if author == "user" else ""
+    is_finished = bool(plan.todos) and not plan.open
+    count = Span(f"{plan.done}/{len(plan)} done", "green" if is_finished else "dim")
+    return (Span("plan", "bold"), Span(f" r{revision}{by} · ", "dim"), count)
+
+
+def _gone(diff: Diff) -> Iterator[Line]:
+    for content in diff.dropped:
+        yield (Span(" - ", "red"), Span(f"dropped: {content}", "red"))
+    for content in diff.cleared:
+        yield (Span(" - ", "red"), Span(f"cleared: {content}", "dim"))
 
 
 def _signs(diff: Diff) -> dict[str, str]:

@@ -10,14 +10,15 @@ from typing import Any, Literal, TextIO, TypeAlias
 
 from onplan.cli.view.streams import utf8
 from onplan.plan.text import cells, clusters, fit, one_line, printable, visible
-from onplan.secrets import mask_secrets
+from onplan.secrets import mask_secrets, masked_value
 
-Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
+Style: TypeAlias = Literal["plain", "bold", "dim", "italic", "red", "green", "yellow", "cyan"]
 
 _CODES: Mapping[Style, str] = {
     "plain": "",
     "bold": "1",
     "dim": "2",
+    "italic": "3",
     "red": "31",
     "green": "32",
     "yellow": "33",
@@ -115,6 +116,20 @@ class Screen:
             else:
                 self.line(*line)
 
+    def wrapped(self, lines: Iterable[Line]) -> list[Spans]:
+        """The lines as rows of safe spans that fit, each a line of its own: nothing is written."""
+        rows: list[Spans] = []
+        for line in lines:
+            if isinstance(line, Prose):
+                rows += map(tuple, wrap_spans(self._safe(line.spans), self.width, line.indent))
+            else:
+                rows.append(tuple(self._fitted(line, self.width)))
+        return rows
+
+    def rows(self, lines: Iterable[Line]) -> list[str]:
+        """The lines as `lines` would write them, a text for each row: nothing is written."""
+        return [self._coloured(self._safe(row)) for row in self.wrapped(lines)]
+
     def say(self, *spans: Span | str, indent: int = 2) -> None:
         """A sentence: one line, wrapped at the width so that nothing of it is lost."""
         self._close()
@@ -153,25 +168,41 @@ class Screen:
         if text:
             self._write(self._masked(printable(text)).rstrip("\n") + "\n")
 
-    def judged(self, text: str, *, limit: int = 200) -> None:
+    def judged(
+        self, text: str, *, limit: int | None = 200, style: Callable[[str], Style] | None = None
+    ) -> None:
         """Text that a person must judge: every unseen character shown as an escape, nothing dropped.
 
-        Each line has a bar in front, so that no text can pose as a question of ours.
+        Each row has a bar in front, so that no text can pose as a question of ours; that of a row that goes
+        on with a line is broken. `style`: of a line.
         """
         self._close()
         lines = self._masked(visible(text)).split("\n")
+        limit = len(lines) if limit is None else limit
         for line in lines[:limit]:
-            self._write(f"  {self._styled(Span('│', 'dim'))} {line}\n")
+            for row, bar in zip(self._judged_rows(line), ("│", *"┆" * len(line)), strict=False):
+                shown = self._styled(Span(row, style(line))) if style else row
+                self._write(f"  {self._styled(Span(bar, 'dim'))} {shown}\n")
         if len(lines) > limit:
             self._write(f"  {self._styled(Span('│', 'dim'))} … {len(lines) - limit} more lines\n")
+
+    def _judged_rows(self, line: str) -> Iterator[str]:
+        room = None if self.width is None else max(1, self.width - 4)
+        while room is not None and cells(line) > room:
+            head = _head(line, room)
+            yield head
+            line = line[len(head) :]
+        yield line
 
     def json(self, value: Any) -> None:
         """One line of JSON, safe on a terminal and the same value for a parser."""
         import msgspec
 
         self._close()
-        body = msgspec.json.encode(value).decode("utf-8", "replace")
-        self._write(_unsafe_in_json.sub(_json_escape, self._masked(body)) + "\n")
+        # Text by text: in JSON a key at the start of a line would stand behind the n of a newline.
+        shown = masked_value(msgspec.to_builtins(value)) if self.masked else value
+        body = msgspec.json.encode(shown).decode("utf-8", "replace")
+        self._write(_unsafe_in_json.sub(_json_escape, body) + "\n")
 
     def flush(self) -> None:
         self._write("")
@@ -188,14 +219,14 @@ class Screen:
 
     def _safe(self, spans: Iterable[Span | str]) -> Iterator[Span]:
         for span in spans:
-            text, style = (span, "plain") if isinstance(span, str) else (span.text, span.style)
-            yield Span(self._masked(one_line(text)), style)
+            safe = safe_span(span)
+            yield Span(self._masked(safe.text), safe.style)
 
     def _masked(self, text: str) -> str:
         return mask_secrets(text) if self.masked else text
 
     def _coloured(self, spans: Iterable[Span]) -> str:
-        return "".join(self._styled(span) for span in spans)
+        return "".join(self._styled(span) for span in _merged(spans))
 
     def _styled(self, span: Span) -> str:
         code = _CODES[span.style] if self.colour else ""
@@ -214,6 +245,22 @@ class Screen:
             self._on_failure(error)
 
 
+def safe_span(span: Span | str) -> Span:
+    """One line without control characters, as a screen would make it."""
+    return Span(one_line(span)) if isinstance(span, str) else Span(one_line(span.text), span.style)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Neighbours of one style as one span."""
+    merged: list[Span] = []
+    for span in spans:
+        if merged and merged[-1].style == span.style:
+            merged[-1] = Span(merged[-1].text + span.text, span.style)
+        else:
+            merged.append(span)
+    return merged
+
+
 def wrap_spans(spans: Iterable[Span], width: int | None, indent: int = 2) -> list[list[Span]]:
     """The spans of a safe line in rows of at most `width` cells, broken between words where there are any.
 
@@ -227,6 +274,7 @@ def wrap_spans(spans: Iterable[Span], width: int | None, indent: int = 2) -> lis
         for piece in _words(span.text):
             rest = piece
             if used + cells(rest) > width and used > indent:
+                rows[-1] = _without_blank_end(rows[-1])
                 rows.append([Span(" " * indent)])
                 used = indent
                 if rest.isspace():
@@ -239,6 +287,11 @@ def wrap_spans(spans: Iterable[Span], width: int | None, indent: int = 2) -> lis
             rows[-1].append(Span(rest, span.style))
             used += cells(rest)
     return rows
+
+
+def _without_blank_end(row: list[Span]) -> list[Span]:
+    """A row that is not the last: what stood between two words is left out."""
+    return row[:-1] if len(row) > 1 and row[-1].text.isspace() else row
 
 
 def _head(text: str, width: int) -> str:

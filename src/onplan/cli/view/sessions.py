@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from onplan.cli.view.screen import Line, Prose, Span, Spans
+from onplan.cli.view.words import dollars
 from onplan.plan.text import one_line, pad
 from onplan.protocols import SessionInfo
 
+if TYPE_CHECKING:
+    from onplan.cli.search import Place
+
 _WIDE = 80
-_COLUMNS = (("id", 8), ("age", 4), ("todos", 5), ("ended", 11))
+_COLUMNS = (("id", 8), ("age", 4), ("todos", 5), ("cost", 7), ("ended", 11))
 
 
 def session_lines(sessions: Sequence[SessionInfo], *, now: float, width: int | None) -> Iterator[Line]:
@@ -26,11 +31,10 @@ def session_lines(sessions: Sequence[SessionInfo], *, now: float, width: int | N
 
 def _session(session: SessionInfo, now: float, width: int | None) -> Iterator[Line]:
     todos = f"{session.done}/{session.total}" if session.total else "-"
-    facts = (
-        pad(age(now - session.updated), 4),
-        pad(todos, 5),
-        pad(one_line(session.ended).replace("_", " ") or "-", 11),
-    )
+    cost = "-" if session.cost is None else dollars(session.cost)
+    facts = (age(now - session.updated), todos, cost, one_line(session.ended).replace("_", " ") or "-")
+    if width is None or width >= _WIDE:
+        facts = tuple(pad(fact, size) for fact, (_, size) in zip(facts, _COLUMNS[1:], strict=True))
     front: Spans = (Span(pad(one_line(session.id), 8), "bold"), "  ", "  ".join(facts))
     title = one_line(session.title) or "(untitled)"
     if width is None:
@@ -42,6 +46,17 @@ def _session(session: SessionInfo, now: float, width: int | None) -> Iterator[Li
         yield front
         yield ("  ", title)
         yield Prose((Span(f"  {session.cwd}", "dim"),))
+
+
+def found_lines(
+    session: SessionInfo, places: Sequence[Place], *, now: float, width: int | None
+) -> Iterator[Line]:
+    """A session in which something was found, and where: the number of the record, who said it, the words."""
+    title = one_line(session.title) or "(untitled)"
+    facts = f"  {age(now - session.updated)}  {session.cwd}"
+    yield (Span(one_line(session.id), "bold"), f"  {title}", Span(facts, "dim"))
+    for place in places:
+        yield Prose((Span(f"{place.record:6} {place.by}  ", "dim"), place.text), 8)
 
 
 def age(seconds: float) -> str:

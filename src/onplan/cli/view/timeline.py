@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from onplan.cli.view.calls import call_line, outcome_line, short_arguments
+from onplan.cli.view.compaction import compaction_lines
 from onplan.cli.view.plan import diff_lines, diff_summary
 from onplan.cli.view.screen import Line, Prose, Span, Spans
 from onplan.cli.view.words import counted
 from onplan.events import (
+    Compacted,
     Decided,
     PlanEdited,
     PrefixChanged,
@@ -19,22 +21,26 @@ from onplan.events import (
     SessionStarted,
     TurnEnded,
 )
-from onplan.messages import Assistant, Call, Note, ToolResult, User
+from onplan.messages import Assistant, Call, Message, Note, ToolResult, User
+from onplan.permissions import CHANGED
 from onplan.plan.settings import Settings
 from onplan.plan.stats import Stats
 from onplan.planning import PlanFold
 from onplan.protocols import SessionInfo
+from onplan.session import compacted
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ROW = 64
 
 
 def timeline(info: SessionInfo, records: Sequence[Record], *, width: int | None) -> Iterator[Line]:
-    """The session, turn by turn and round by round; then the distance and the figures."""
+    """The session, turn by turn and round by round, with the number of each record in front, which is what
+    `onplan fork --at` takes; then the distance and the figures."""
     yield Prose((Span(f"session {info.id}", "bold"), Span(f"  {info.cwd}", "dim")))
     told = _Told()
-    for record in records:
-        yield from told.lines(record)
+    digits = len(str(len(records)))
+    for number, record in enumerate(records, 1):
+        yield from _numbered(told.lines(record), f"{number:{digits}} ")
     yield from distance_lines(told.points, width=width)
     yield from figure_lines(told.fold.state.stats)
 
@@ -57,12 +63,13 @@ def audit_lines(records: Iterable[Record]) -> Iterator[Line]:
 
 
 def _verdict(decided: Decided, call: Call) -> Line:
-    """Where a hook changed the call, what ran."""
+    """Where a hook or the person changed the call, what ran."""
     changed = decided.arguments is not None
     ran = Call(call.id, call.name, decided.arguments) if changed else call
     style = "green" if decided.verdict == "allow" else "yellow"
     why = "; ".join(part for part in (decided.reason, decided.rule) if part)
-    what = f"  {ran.name} {short_arguments(ran)}{' (changed by a hook)' if changed else ''}"
+    by_you = " by you" if decided.reason.startswith(CHANGED) else ""
+    what = f"  {ran.name} {short_arguments(ran)}{f' (changed{by_you})' if changed else ''}"
     by = f"  by {decided.by}: {why}" if why else f"  by {decided.by}"
     return (Span(f"{decided.verdict:5}", style), what, Span(by, "dim"))
 
@@ -77,6 +84,18 @@ class Point:
     reminded: bool = False
 
 
+def _numbered(lines: Iterator[Line], number: str) -> Iterator[Line]:
+    """The first of a record's lines with its number, the others below it."""
+    front = Span(number, "dim")
+    for line in lines:
+        match line:
+            case Prose(spans=spans, indent=indent):
+                yield Prose((front, *spans), indent + len(number))
+            case _:
+                yield (front, *line)
+        front = Span(" " * len(number))
+
+
 class _Told:
     """Folds records into lines, and the plan along with them."""
 
@@ -86,14 +105,19 @@ class _Told:
         self._turn = 0
         self._round = 0
         self._calls: dict[str, Call] = {}
+        self._view: list[Message] = []
 
     def lines(self, record: Record) -> Iterator[Line]:
         before = self.fold.state
         self.fold.fold(record)
         after = self.fold.state
+        if isinstance(record, (User, Assistant, ToolResult, Note)):
+            self._view.append(record)
         match record:
-            case SessionStarted(model=model):
+            case SessionStarted(model=model, parent=parent):
                 yield (Span(f"model {model}, plan tool {after.dialect.name}", "dim"),)
+                if parent:
+                    yield (Span(f"began as a fork of {parent}", "dim"),)
             case User(text=text):
                 self._turn, self._round = self._turn + 1, 0
                 yield Prose((Span(f"turn {self._turn}", "bold"), f"  {text}"))
@@ -118,6 +142,9 @@ class _Told:
             case PlanEdited(action=action, revision=revision):
                 yield (Span(f"  {action} by you → r{revision}", "cyan"),)
                 yield from _indented(diff_lines(after.ledger.revisions[-1].diff))
+            case Compacted(kept=kept):
+                yield from compaction_lines(record, len(self._view) - kept)
+                self._view = compacted(self._view, record)
             case TurnEnded():
                 yield Prose((Span(f"  ended: {_ending(record)}", "dim"),), 4)
             case Resumed(repaired=repaired):

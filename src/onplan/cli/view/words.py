@@ -16,3 +16,8 @@ def as_json(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
         return f"({type(value).__name__} that cannot be shown)"
+
+
+def dollars(cost: float) -> str:
+    """Cents where that says something, else the digits that do."""
+    return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.4f}"
