@@ -1,0 +1,57 @@
+"""The two faces of a tool: what the model sees of it, and what only the runtime fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from onplan.toolset import Tool
+from onplan.web.run import RuntimeParam, ToolFace
+
+Runtime = Mapping[str, tuple[RuntimeParam, ...]]
+"""What the runtime fills of each tool, by the tool's name."""
+
+
+def runtime_of(tools: Iterable[Tool]) -> Runtime:
+    """What the runtime fills of these tools."""
+    return {
+        tool.name: tuple(RuntimeParam(param.name, param.type) for param in tool.params if param.runtime)
+        for tool in tools
+    }
+
+
+def tool_faces(schemas: Iterable[Mapping[str, Any]], runtime: Runtime) -> tuple[ToolFace, ...]:
+    """The faces of the tools that a session offers. `schemas`: as its log has them."""
+    return tuple(_face(schema, runtime.get(str(schema.get("name", "")), ())) for schema in schemas)
+
+
+def _face(offered: Mapping[str, Any], runtime: tuple[RuntimeParam, ...]) -> ToolFace:
+    schema = cast("dict[str, Any]", offered.get("input_schema") or {})
+    leaked = leaked_schema(schema, runtime)
+    return ToolFace(
+        str(offered.get("name", "")),
+        str(offered.get("description", "")),
+        schema,
+        leaked,
+        _size(schema),
+        _size(leaked),
+        runtime,
+    )
+
+
+def leaked_schema(schema: Mapping[str, Any], runtime: tuple[RuntimeParam, ...]) -> dict[str, Any]:
+    """The schema that the model would see if the runtime's parameters were ordinary ones."""
+    if not runtime:
+        return dict(schema)
+    leaked = {param.name: {"description": f"a {param.type}"} for param in runtime}
+    return {
+        **schema,
+        "properties": {**schema.get("properties", {}), **leaked},
+        "required": [*schema.get("required", []), *leaked],
+    }
+
+
+def _size(schema: Mapping[str, Any]) -> int:
+    return len(msgspec.json.encode(schema).decode())
