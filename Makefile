@@ -19,6 +19,7 @@ help:
 	@echo "make test       all quick tests        make test-long   the campaigns that take minutes"
 	@echo "make check      format, lint, types, import contracts, tests"
 	@echo "make fix        format and mend what lint can mend"
+	@echo "make scenarios  the scenarios on every host, and on planning tools of others (docs/peers.md)"
 	@echo "make bench      the benchmarks, as ratios against something real in the same run"
 
 # What it takes to run: the package and its dependencies.
@@ -84,6 +85,11 @@ lint: $(VENV)/.dev
 
 fix: $(VENV)/.dev
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+scenarios: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n auto tests/scenarios tests/integrations/test_scenarios_graph.py \
+		tests/integrations/test_scenarios_middleware.py
+	@$(BIN)/python bench/peers.py --write
 
 bench: $(VENV)/.dev
 	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -13,6 +13,8 @@ CLAIMS = {
     "01_plan_memory.py": "<reminder>Update your todos.",
     "02_own_loop.py": "'text': '<reminder>Update your todos.</reminder>'",
     "03_agent.py": "Fifty pears are on their way. (done, 2/2 todos done)",
+    "04_langgraph.py": "tool   Error: not run: use the index",
+    "05_langchain.py": "<reminder>You stopped with 2 todos open:",
 }
 
 
