@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 from onplan.coding import coding_agent
-from onplan.messages import Call, ToolResult
-from onplan.models.scripted import ScriptedModel
+from onplan.compaction import CompactionPolicy
+from onplan.messages import Call, Note, ToolResult
+from onplan.models.scripted import Reply, ScriptedModel
 from onplan.parts import Limits
 from onplan.protocols import Request
 from onplan.stores.sqlite import SqliteStore
@@ -32,13 +33,20 @@ def tell(*words: object) -> None:
     print(*words, flush=True)
 
 
+LIMIT = 5_000
+"""Tokens at which the conversation is made shorter: again and again in every run."""
+
+
 class Script:
-    """Plan writes and work in turn, in batches of one to three calls, for ever."""
+    """Plan writes and work in turn, in batches of one to three calls, for ever; a summary when asked."""
 
     def __init__(self, first: int) -> None:
         self._step = first
 
-    def __call__(self, request: Request) -> list[Call]:
+    def __call__(self, request: Request) -> Reply:
+        last = request.messages[-1]
+        if isinstance(last, Note) and last.kind == "compaction":
+            return "Much was done; all of it is finished."  # a lie: the plan has to say otherwise
         for message in reversed(request.messages):
             kept = (message.details or {}).get("plan") if isinstance(message, ToolResult) else None
             if isinstance(kept, dict) and kept.get("type") == "written":
@@ -46,8 +54,9 @@ class Script:
                 break
         self._step += 1
         step = self._step
+        line = f"echo begin {step} >> journal; echo end {step} >> journal; seq 1 300"
         work = [
-            Call("", "bash", {"command": f"echo begin {step} >> journal; echo end {step} >> journal"}),
+            Call("", "bash", {"command": line}),
             Call("", "write_file", {"path": f"file-{step}.txt", "content": f"{step}\n" * 50}),
         ]
         return [Call("", "write_todos", todos(step)), *work[: step % 3]]
@@ -64,6 +73,7 @@ async def main(path: Path, session: str) -> None:
         auto=True,
         resume=session,
         limits=Limits(rounds=None),
+        compaction=CompactionPolicy(limit=LIMIT),
     )
     tell("session", agent.session_id)
     await agent.run("work until you are stopped")

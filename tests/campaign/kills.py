@@ -1,6 +1,8 @@
 """The kill campaign: a real child process is killed at a random point, then its session is looked at.
 
-`python tests/campaign/kills.py --kills 200` prints the figures of docs/reliability.md.
+While it works its conversation is made shorter again and again, and a person edits its plan through the
+inbox; afterwards its session is also forked at a random point.
+`python tests/campaign/kills.py --kills 300` prints the figures of docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -14,16 +16,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from onplan.coding import coding_agent
-from onplan.events import Record, ToolStarted
-from onplan.messages import Assistant, Call, ToolResult
+from onplan.errors import PlanError
+from onplan.events import Compacted, PlanEdited, Record, ToolStarted
+from onplan.messages import Assistant, Call, Message, Note, ToolResult
 from onplan.models.scripted import ScriptedModel
-from onplan.session import read
+from onplan.plan.state import State
+from onplan.planning import plan_of
+from onplan.session import InboxRequest, fork, leave_request, read
 from onplan.stores.sqlite import SqliteStore
 
 CHILD = Path(__file__).with_name("child.py")
@@ -41,6 +46,10 @@ class Figures:
     not_executed: int = 0
     in_tool: int = 0
     resumed: int = 0
+    compactions: int = 0
+    edits_left: int = 0
+    edits_made: int = 0
+    forks: int = 0
     faults: list[str] = field(default_factory=list[str])
 
 
@@ -59,15 +68,24 @@ def campaign(kills: int, seed: int, folder: Path) -> Figures:
     figures = Figures()
     session = ""
     for number in range(kills):
-        told = run_and_kill(folder, session if number % 3 else "", chance.uniform(0.0, 0.35))
+        told = run_and_kill(folder, session if number % 3 else "", chance.uniform(0.0, 0.35), edit=number)
         figures.kills += 1
-        figures.faults += [f"kill {number}: {fault}" for fault in asyncio.run(inspect(folder, told, figures))]
+        figures.edits_left += 1
+        found = asyncio.run(inspect(folder, told, figures, edit=number))
+        found += asyncio.run(forked(folder, told.session, chance, figures))
+        figures.faults += [f"kill {number}: {fault}" for fault in found]
         session = told.session
     return figures
 
 
-def run_and_kill(folder: Path, session: str, delay: float) -> Told:
-    """Start a child, wait until its first request, then `delay` seconds, then SIGKILL it."""
+def mine(number: int) -> str:
+    """What the person adds to the plan in a run."""
+    return f"mine {number}"
+
+
+def run_and_kill(folder: Path, session: str, delay: float, *, edit: int) -> Told:
+    """Start a child, wait until its first request, leave an edit of its plan, then `delay` seconds later
+    SIGKILL it."""
     with _child(folder, session) as child:
         lines: list[str] = []
         ready = threading.Event()
@@ -83,11 +101,19 @@ def run_and_kill(folder: Path, session: str, delay: float) -> Told:
         listener.start()
         if not ready.wait(_START):
             raise RuntimeError("the child said nothing")
+        asyncio.run(_leave_edit(folder, _told(lines).session, edit))
         time.sleep(delay)
         child.send_signal(signal.SIGKILL)
         child.wait()
         listener.join(_START)
     return _told(lines)
+
+
+async def _leave_edit(folder: Path, session: str, number: int) -> None:
+    store = SqliteStore.open(folder / "sessions.sqlite3")
+    todo = {"content": mine(number), "status": "pending"}
+    await leave_request(store, session, InboxRequest("edit", (todo,)))
+    await store.close()
 
 
 @contextmanager
@@ -113,7 +139,7 @@ def _told(lines: list[str]) -> Told:
     return Told(session, revision, step)
 
 
-async def inspect(folder: Path, told: Told, figures: Figures) -> list[str]:
+async def inspect(folder: Path, told: Told, figures: Figures, *, edit: int) -> list[str]:
     """Resume the session and say what is wrong with it; nothing, one hopes."""
     store = SqliteStore.open(folder / "sessions.sqlite3")
     faults = list(store.warnings)
@@ -128,9 +154,17 @@ async def inspect(folder: Path, told: Told, figures: Figures) -> list[str]:
     elif told.revision and state.ledger.at(told.revision).todos[0].content != f"step {told.step}":
         faults.append(f"revision {told.revision} is not the plan that was told")
     faults += _pairing(after)
+    faults += _view(agent.messages, state)
     faults += _kinds(before, after, figures)
+    figures.compactions += sum(isinstance(record, Compacted) for record in before)
     result = await agent.run("stop")
-    if result.reason != "open_todos" and state.plan.open:
+    # Taken by the child, and then in its log, or by the one who resumed.
+    log = [stamped.record for stamped in read(await store.load(told.session))]
+    edits = [record for record in log if isinstance(record, PlanEdited)]
+    if not any(record.todos[0]["content"] == mine(edit) for record in edits):
+        faults.append("an edit that was left in the inbox is not in the log")
+    figures.edits_made += len(edits)
+    if result.reason != "open_todos" and agent.plan.open:
         faults.append(f"the session did not go on: {result.reason} {result.error}")
     figures.writes_told += told.revision
     figures.records += len(before)
@@ -138,14 +172,56 @@ async def inspect(folder: Path, told: Told, figures: Figures) -> list[str]:
     again = await coding_agent(
         folder / "workspace", model=ScriptedModel([]), store=store, auto=True, resume=told.session
     )
-    if again.plan_state.ledger.revision != state.ledger.revision:
+    if again.plan_state.ledger.revision != agent.plan_state.ledger.revision:
         faults.append("a second resume gave another revision")
     await again.close()
     await store.close()
     return faults
 
 
-def _pairing(records: list[Record]) -> Iterator[str]:
+async def forked(folder: Path, session: str, chance: random.Random, figures: Figures) -> list[str]:
+    """Fork the session at a random record and say what is wrong with the fork."""
+    store = SqliteStore.open(folder / "sessions.sqlite3")
+    rows = await store.load(session)
+    at = chance.randint(1, len(rows))
+    expected = plan_of([stamped.record for stamped in read(rows[:at])])
+    made = await fork(store, session, at)
+    agent = await coding_agent(
+        folder / "workspace", model=ScriptedModel(["I stop here."] * 2), store=store, auto=True, resume=made
+    )
+    figures.forks += 1
+    faults = list(_view(agent.messages, agent.plan_state))
+    if agent.plan_state.ledger.revisions != expected.ledger.revisions:
+        faults.append(f"a fork at record {at} has another plan, or another history of it")
+    result = await agent.run("stop")
+    if result.reason not in ("open_todos", "done"):
+        faults.append(f"a fork at record {at} did not go on: {result.reason} {result.error}")
+    await agent.close()
+    if await store.load(session) != rows:
+        faults.append("a fork changed the session that it was made of")
+    await store.close()
+    return faults
+
+
+def _view(messages: Sequence[Message], state: State) -> Iterator[str]:
+    """What the model sees: pairs are whole, and there is at most one block of the plan, as it was when the
+    conversation was made shorter (I1, I6)."""
+    yield from _pairing(messages)
+    blocks = [message for message in messages if isinstance(message, Note) and message.kind == "plan"]
+    if len(blocks) > 1:
+        yield f"{len(blocks)} blocks of the plan in one request"
+    for block in blocks:
+        revision = int((block.details or {})["plan"]["shows"])
+        try:
+            plan = state.ledger.at(revision)
+        except PlanError:
+            continue  # older than the ledger keeps
+        missing = [todo.content for todo in plan.open if todo.content not in block.text]
+        if missing:
+            yield f"the block of the plan does not hold {missing}"
+
+
+def _pairing(records: Sequence[Record]) -> Iterator[str]:
     """Each reply's calls have exactly one result each, in call order, before anything else is said."""
     waiting: list[Call] = []
     for record in records:
@@ -190,6 +266,9 @@ def main() -> None:
     print(f"sessions that resumed         {figures.resumed}")
     print(f"records in the logs           {figures.records}")
     print(f"accepted writes told          {figures.writes_told}")
+    print(f"compactions                   {figures.compactions}")
+    print(f"edits left, in the logs       {figures.edits_left}, {figures.edits_made}")
+    print(f"forks                         {figures.forks}")
     print(f"killed inside a tool          {figures.in_tool}")
     told = f"{figures.interrupted} interrupted, {figures.not_executed} not executed"
     print(f"results given on resume       {told}")
