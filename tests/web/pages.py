@@ -16,6 +16,7 @@ from run_logs import Writing, long_log, stamped
 
 from onplan.cli.runs import runtime
 from onplan.coding import coding_tools
+from onplan.errors import StoreError
 from onplan.events import (
     ApprovalRequested,
     Compacted,
@@ -67,6 +68,42 @@ ELSEWHERE = {
     "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
 }
 """A tool of another server: what fills its parameters there is not known here."""
+
+FAINT_WORDS = """() => {
+  const parts = (colour) => {
+    const [r, g, b, alpha = 1] = colour.match(/[\\d.]+/g).map(Number);
+    return { rgb: [r, g, b], alpha };
+  };
+  const over = (top, rgb) => rgb.map((part, at) => top.rgb[at] * top.alpha + part * (1 - top.alpha));
+  const light = (rgb) => {
+    const [r, g, b] = rgb.map((part) => part / 255)
+      .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const lineage = (node) => node ? [...lineage(node.parentElement), node] : [];
+  const behind = (node) => lineage(node).map((each) => parts(getComputedStyle(each).backgroundColor))
+    .reduce((rgb, top) => over(top, rgb), [255, 255, 255]);
+  const opacity = (node) => lineage(node).reduce((all, each) => all * getComputedStyle(each).opacity, 1);
+  const isRead = (node) => node.checkVisibility()
+    && !node.closest('script, noscript, style, option, title, .unseen, .skip, button:disabled');
+  const words = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !isRead(node)) continue;
+    const drawing = node.closest('svg');
+    const box = drawing && node.parentElement.querySelector('rect');
+    const page = behind(drawing ? drawing.parentElement : node);
+    const back = box ? over(parts(getComputedStyle(box).fill), page) : page;
+    const ink = parts(getComputedStyle(node)[drawing ? 'fill' : 'color']);
+    const seen = over({ rgb: ink.rgb, alpha: ink.alpha * opacity(node) }, back);
+    const [low, high] = [light(seen), light(back)].sort((a, b) => a - b);
+    const contrast = (high + 0.05) / (low + 0.05);
+    if (contrast < 4.5) words.push([walker.currentNode.data.trim().slice(0, 40), contrast.toFixed(2)]);
+  }
+  return words;
+}"""
+"""The words in sight that stand out too little from what is behind them, each with its contrast."""
 
 _MARKS: dict[str, Status] = {" ": "pending", ">": "in_progress", "x": "completed"}
 
@@ -322,13 +359,23 @@ def messages_of_length(count: int, text: str = "line of output\n" * 12) -> list[
     return long_log(count // 2, text)
 
 
+class Disk(MemoryStore):
+    """A store that can be away."""
+
+    is_away = False
+
+    async def load(self, session: str, *, after: int = 0):
+        if self.is_away:
+            raise StoreError("the disk is away")
+        return await super().load(session, after=after)
+
+
 class Served:
     """The player's server with one session, in a thread of its own; the session grows by `append`."""
 
-    TOKEN = "f00d" * 8
-
     def __init__(self, log: Sequence[Stamped]) -> None:
-        self.store = MemoryStore()
+        self.token = "f00d" * 8
+        self.store = Disk()
         self.session = "a1b2c3d4"
         self._seq = 0
         self._port = 0
@@ -338,7 +385,7 @@ class Served:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._port}/#token={self.TOKEN}"
+        return f"http://127.0.0.1:{self._port}/#token={self.token}"
 
     def start(self) -> None:
         """Listen again where it listened before."""
@@ -346,7 +393,7 @@ class Served:
         listening = listen(self._port)
         self._port = listening.getsockname()[1]
         served = app(
-            following, token=self.TOKEN, port=self._port, every=0.02, ending=lambda: self._server.should_exit
+            following, token=self.token, port=self._port, every=0.02, ending=lambda: self._server.should_exit
         )
         self._server = uvicorn.Server(
             uvicorn.Config(served, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
@@ -373,5 +420,5 @@ class Served:
 
     def requests(self) -> list[InboxRequest]:
         """What was left for the holder."""
-        left = asyncio.run(self.store.take_requests(self.session))
-        return [msgspec.json.decode(body, type=InboxRequest) for body in left]
+        left = asyncio.run(self.store.requests(self.session))
+        return [msgspec.json.decode(row.body, type=InboxRequest) for row in left]

@@ -24,6 +24,7 @@ from onplan.plan.stored import outcome_to_json
 from onplan.plan.todo import Plan
 from onplan.protocols import SessionInfo
 from onplan.session import Stamped
+from onplan.testing.rules import anthropic_faults, chat_faults, faults_of
 from onplan.web.export import JsonFormat, exported
 from onplan.web.folding import run_of
 from onplan.web.html import bundle, embedded, names, single_file, source
@@ -333,6 +334,14 @@ def test_a_request_for_openai_holds_the_conversation_as_chat_completions_take_it
     ]
 
 
+def test_a_transcript_says_where_a_fork_comes_from_and_counts_what_was_said():
+    forked = msgspec.structs.replace(STARTED, parent="0a0b0c0d")
+    summary = Compacted("limit", 1, (User("What came before: much."),), model="m")
+    text = markdown(run_of(INFO, stamped([forked, User("Do it."), summary]), prices=PRICES))
+    assert "session `a1b2c3d4` · forked from `0a0b0c0d` ·" in text
+    assert "1 turn · 1 message\n" in text
+
+
 @pytest.mark.parametrize("to", ["anthropic", "openai"])
 def test_a_request_is_what_the_model_sees_after_a_compaction(to: JsonFormat):
     summary = Compacted("limit", 1, (User("What came before: much."),))
@@ -349,12 +358,11 @@ def test_a_call_that_was_cut_off_has_an_answer_in_the_request(to: JsonFormat):
 
 @given(logs())
 @settings(deadline=None, max_examples=50)
-def test_every_call_of_a_request_is_answered_once_directly_behind_it(log: list[Stamped]):
-    sent = exported(INFO, log, "openai")["messages"]
-    for place, message in enumerate(sent):
-        ids = [call["id"] for call in message.get("tool_calls", ())]
-        answers = [item.get("tool_call_id") for item in sent[place + 1 : place + 1 + len(ids)]]
-        assert answers == ids
+def test_a_request_of_any_session_is_one_that_the_provider_takes(log: list[Stamped]):
+    """Calls cut off, compacted, edited, interrupted: once the person has said something, it can be sent."""
+    log = [log[0], Stamped(User("Begin."), 0.0), *log[1:]]
+    assert faults_of(anthropic_faults, exported(INFO, log, "anthropic")) == []
+    assert faults_of(chat_faults, exported(INFO, log, "openai")) == []
 
 
 # --- keys -------------------------------------------------------------------------------------------

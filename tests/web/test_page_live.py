@@ -92,6 +92,42 @@ async def test_after_a_break_it_catches_up_and_shows_nothing_twice(live: Page, s
     assert texts[-4:] == ["Reply 0.", "Reply 1.", "Reply 2.", "Reply 3."]
 
 
+async def test_a_page_loaded_anew_goes_on_following(live: Page, served: Served):
+    await grow(served, 1)
+    await expect(step_title(live)).to_have_text("The model answers: Reply 1.")
+    await live.reload()
+    await expect(step_title(live)).to_have_text("The model answers: Reply 1.")
+    await grow(served, 2)
+    await expect(step_title(live)).to_have_text("The model answers: Reply 2.")
+
+
+async def test_a_log_that_cannot_be_read_is_said_until_it_can(live: Page, served: Served):
+    served.store.is_away = True
+    await expect(live.locator("#live")).to_have_text("The log cannot be read")
+    await expect(live.locator("#live")).to_have_attribute("title", "the disk is away")
+    served.store.is_away = False
+    await expect(live.locator("#live")).to_have_text("Live")
+
+
+async def test_a_server_with_another_token_is_told_from_one_that_is_gone(live: Page, served: Served):
+    await asyncio.to_thread(served.stop)
+    await expect(live.locator("#live")).to_have_text("Connecting again…")
+    served.token = "beef" * 8
+    await asyncio.to_thread(served.start)
+    await expect(live.get_by_role("alert").first).to_contain_text("has another address now")
+    await expect(live.locator("#live")).to_have_text("Not connected")
+
+
+async def test_a_session_without_records_is_waited_for(page: Page):
+    empty = await asyncio.to_thread(Served, [])
+    await page.goto(empty.address)
+    await expect(page.get_by_role("alert")).to_have_text("This session has no records yet.")
+    await asyncio.to_thread(empty.append, *(item.record for item in waiting()))
+    await expect(page.locator("body[data-ready=true]")).to_be_attached()
+    await expect(step_title(page)).to_contain_text("Asked: may bash run?")
+    await asyncio.to_thread(empty.stop)
+
+
 @pytest.mark.parametrize(
     ("button", "action", "reason"), [("Allow", "approve", ""), ("Deny", "deny", "not now")]
 )
@@ -100,11 +136,15 @@ async def test_a_question_is_answered_through_the_inbox(
 ):
     question = live.get_by_role("group", name="Approval of bash")
     await expect(question).to_contain_text("git clean -n")
+    await question.get_by_role("button", name=button).click()
+    await expect(question.get_by_role("alert")).to_contain_text("nobody has this session open")
+    await asyncio.to_thread(served.hold)
     await question.get_by_label("Reason for the model").fill(reason)
     await question.get_by_role("button", name=button).click()
     await expect(live.locator("#asked")).to_be_hidden()
     left = await asyncio.to_thread(served.requests)
     assert left == [InboxRequest(action, call_id="c2", reason=reason)]
+    await expect(live.locator("#context")).to_be_focused()
 
 
 async def test_a_question_that_was_answered_elsewhere_goes(live: Page, served: Served):
@@ -135,6 +175,7 @@ async def test_an_edit_goes_to_who_holds_the_session(live: Page, served: Served)
     await expect(live.locator("#plan .todo .content")).to_have_text(
         ["Remove what is old", "Check twice", "Tell the others"]
     )
+    await expect(live.locator(".said")).to_have_text("")  # it is taken
 
 
 async def test_an_edit_of_a_session_that_nobody_holds_is_made_at_once(live: Page):
@@ -157,6 +198,18 @@ async def test_a_plan_that_breaks_the_rules_is_refused_in_the_form(live: Page):
     await expect(form).to_be_visible()
     await form.get_by_role("button", name="Cancel").click()
     await expect(live.locator("#plan .todo .content")).to_have_text(["Remove what is old", "Check"])
+
+
+async def test_the_form_is_left_with_escape_and_opened_once(live: Page):
+    button = live.get_by_role("button", name="Edit the plan")
+    await button.click()
+    field = live.get_by_role("form").get_by_label("Todo").first
+    await field.fill("Half a thought")
+    await button.click()
+    await expect(field).to_have_value("Half a thought")
+    await field.press("Escape")
+    await expect(live.locator("#plan .todo .content")).to_have_text(["Remove what is old", "Check"])
+    await expect(button).to_be_focused()
 
 
 async def test_a_wrong_token_shows_one_line(page: Page, served: Served):

@@ -7,15 +7,29 @@ from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
-from pages import eventful, messages_of_length, run_from, write_page
+from pages import (
+    FAINT_WORDS,
+    Told,
+    eventful,
+    messages_of_length,
+    plan,
+    run_from,
+    source_text,
+    write_page,
+)
 from playwright.async_api import Page, Request, expect
+from run_logs import stamped
+
+from onplan.events import Compacted
+from onplan.messages import Assistant, Usage, User
+from onplan.session import Stamped
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TITLE = "Move the settings"
-COLOURS = ("plan", "model", "user", "tool", "note", "asked", "bad")
 
 
 @pytest.fixture(scope="session")
@@ -290,7 +304,7 @@ async def test_a_todo_leads_to_where_it_was_begun(player: Page):
 async def test_a_compaction_takes_messages_out_of_the_window_and_shows_them_again(player: Page):
     await player.keyboard.press("c")
     note = await player.locator("#window-note").inner_text()
-    assert note == "6 messages, 34 messages left out by a compaction"
+    assert note == "6 messages, 34 left out"
     await player.locator("#context").evaluate("node => { node.scrollTop = 0 }")
     gap = player.locator(".row.gap")
     await expect(gap).to_contain_text("34 messages left the context window here.")
@@ -425,26 +439,63 @@ async def test_a_long_run_is_seen_close_up(page: Page, tmp_path: Path):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_words_stand_out_from_what_they_stand_on(player: Page, theme: str):
-    """WCAG 2.2, 1.4.3: a contrast of at least 4.5."""
+    """WCAG 2.2, 1.4.3: a contrast of at least 4.5, for every word in sight at every key step."""
     await player.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    faint = await player.evaluate(
-        """(pairs) => {
-          const probe = document.body.appendChild(document.createElement('p'));
-          const light = (name) => {
-            probe.style.color = `var(--${name})`;
-            const [r, g, b] = getComputedStyle(probe).color.match(/[\\d.]+/g).map(Number)
-              .map((part) => part / 255)
-              .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-          };
-          return pairs.map(([ink, back]) => {
-            const [low, high] = [light(ink), light(back)].sort((a, b) => a - b);
-            return [ink, back, (high + 0.05) / (low + 0.05)];
-          }).filter(([, , contrast]) => contrast < 4.5);
-        }""",
-        [
-            *([ink, back] for ink in ("ink", "ink-2", "ink-3") for back in ("back", "surface", "raised")),
-            *([f"{name}", back] for name in COLOURS for back in ("back", "surface", f"{name}-soft")),
-        ],
-    )
-    assert faint == []
+    last = ""
+    while (step := await player.locator(".counter").inner_text()) != last:
+        assert await player.evaluate(FAINT_WORDS) == []
+        last = step
+        await player.keyboard.press("n")
+    await player.keyboard.press("2")
+    await player.get_by_role("switch").check()
+    assert await player.evaluate(FAINT_WORDS) == []
+
+
+def shortened() -> list[Stamped]:
+    """A fork that nobody counts the tokens of, with results that a compaction shortened."""
+    told = Told()
+    told.records[0] = msgspec.structs.replace(told.records[0], parent="0a0b0c0d")
+    told.put(User("Look."))
+    told.writes("", plan("> Look", "  Tell"))
+    told.reads("", "a.py", source_text("a", 400))
+    told.put(Compacted("limit", len(told.view), shortened={"c2": "cut " * 40}, before=9_000, after=900))
+    told.says("Done.")
+    free = [
+        msgspec.structs.replace(each, usage=Usage()) if isinstance(each, Assistant) else each
+        for each in told.records
+    ]
+    return stamped(free)
+
+
+async def test_a_result_that_was_shortened_is_as_small_as_it_is_now(page: Page, tmp_path: Path):
+    await open_at(page, write_page(tmp_path / "run.html", shortened()), 1)
+    await page.keyboard.press("c")
+    await expect(page.locator("#step-title")).to_have_text("Context shortened: 9,000 to 900 tokens")
+    row = page.locator(".row.tool").last
+    await expect(row.locator(".row-figures")).to_contain_text("40 tok")
+    block = page.locator("#strip .block.tool").last
+    after = await block.evaluate("node => node.getBoundingClientRect().width")
+    await page.keyboard.press("ArrowLeft")
+    before = await block.evaluate("node => node.getBoundingClientRect().width")
+    assert after < before / 20
+    await page.keyboard.press("ArrowRight")
+    await page.locator("#context").evaluate("node => { node.scrollTop = 0 }")
+    gap = page.locator(".row.gap strong")
+    await expect(gap).to_have_text("1 result is shortened from here on.")
+
+
+async def test_what_is_not_known_of_the_cost_is_said_quietly(page: Page, player: Page, tmp_path: Path):
+    await page.keyboard.press("End")
+    figure = page.locator("[data-figure=cost] dd")
+    await expect(figure).to_have_text(re.compile(r"\$0\.\d{4}"))
+    await open_at(page, write_page(tmp_path / "run.html", shortened()), 99)
+    for name in ("spent", "cost"):
+        figure = page.locator(f"[data-figure={name}] dd")
+        await expect(figure).to_have_text("unknown")
+        await expect(figure).to_have_class("unknown")
+    await expect(page.get_by_role("heading", name="Replies by todo")).to_be_visible()
+
+
+async def test_a_fork_says_what_it_was_forked_from(page: Page, tmp_path: Path):
+    await open_at(page, write_page(tmp_path / "run.html", shortened()), 1)
+    await expect(page.locator("#facts")).to_contain_text("forked from 0a0b0c0d")

@@ -23,6 +23,12 @@ ONE_STEP = """(key) => {
 }"""
 
 
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a run of 4,000 messages."""
+    return write_page(tmp_path_factory.mktemp("long") / "run.html", messages_of_length(4_000))
+
+
 async def test_twenty_thousand_messages_load_and_step(page: Page, tmp_path: Path):
     """The promise is 2 s and no lag; the bounds here only tell a hang from a wait."""
     await page.goto(write_page(tmp_path / "long.html", messages_of_length(20_000)))
@@ -36,8 +42,8 @@ async def test_twenty_thousand_messages_load_and_step(page: Page, tmp_path: Path
     await expect(page.locator("#context .row .index").first).to_have_text(re.compile(r"^(9|10)\d{3}$"))
 
 
-async def test_any_message_of_a_long_session_is_found_and_shown(page: Page, tmp_path: Path):
-    await page.goto(write_page(tmp_path / "long.html", messages_of_length(4_000)))
+async def test_any_message_of_a_long_session_is_found_and_shown(page: Page, long: str):
+    await page.goto(long)
     await expect(page.locator("body[data-ready=true]")).to_be_attached()
     await page.fill("#query", "src/module_1777.py")
     await page.keyboard.press("Enter")
@@ -47,9 +53,9 @@ async def test_any_message_of_a_long_session_is_found_and_shown(page: Page, tmp_
     await expect(page.locator(".row.flash .index")).to_have_text("3556")
 
 
-async def test_scrolling_shows_rows_where_they_belong(page: Page, tmp_path: Path):
+async def test_scrolling_shows_rows_where_they_belong(page: Page, long: str):
     """Heights are guessed until a row was seen: what is in sight must still follow without holes."""
-    await page.goto(write_page(tmp_path / "long.html", messages_of_length(4_000)) + "#step=8000")
+    await page.goto(f"{long}#step=8000")
     await expect(page.locator("body[data-ready=true]")).to_be_attached()
     for share in (0.1, 0.9, 0.35, 0):
         await page.locator("#context").evaluate(

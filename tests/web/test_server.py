@@ -17,7 +17,7 @@ from run_logs import STARTED, long_log
 from onplan.agent import Agent
 from onplan.coding import coding_agent
 from onplan.errors import StoreError
-from onplan.events import Decided, PlanEdited, Record, encode_record
+from onplan.events import ApprovalRequested, Decided, PlanEdited, Record, encode_record
 from onplan.messages import Assistant, Call, ToolResult, User
 from onplan.models.prices import load_prices
 from onplan.models.scripted import Reply, ScriptedModel
@@ -95,7 +95,9 @@ def events(text: str) -> list[tuple[str, dict[str, Any], str]]:
 # --- who may ask ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/api/run", "/api/events", "/api/plan", "/api/approve", "/api/else"])
+@pytest.mark.parametrize(
+    "path", ["/api/run", "/api/seq", "/api/events", "/api/plan", "/api/approve", "/api/else"]
+)
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1]])
 async def test_nothing_of_a_session_is_told_without_the_token(path: str, token: str):
     async with client(await stored(User("secret")), token=token) as browser:
@@ -217,6 +219,13 @@ async def test_a_log_that_cannot_be_read_is_told_once_and_looked_for_again():
         ("trouble", "the disk is away"),
         ("run", 2),
     ]
+
+
+async def test_that_a_log_can_be_read_again_is_told_where_nothing_is_new():
+    store = await stored(User("a"), store=Flickering(1))
+    async with client(store, looks=3) as browser:
+        told = events((await browser.get("/api/events?after=2")).text)
+    assert [value for _, value, _ in told] == [{"error": "the disk is away"}, {"error": ""}]
 
 
 class Broken(MemoryStore):
@@ -395,6 +404,16 @@ async def test_the_person_answers_a_question_from_the_page(work: Path, verdict: 
     (result,) = [record for record in records if isinstance(record, ToolResult)]
     (decided,) = [record for record in records if isinstance(record, Decided)]
     assert (result.outcome, said in result.content, decided.by) == (outcome, True, "person")
+
+
+async def test_an_answer_that_nobody_is_there_to_take_is_refused():
+    call = Call("b1", "bash", {"command": "echo hi"})
+    store = await stored(User("Do it."), Assistant((call,), "tool_calls"), ApprovalRequested("b1", "echo hi"))
+    async with client(store) as browser:
+        answer = await browser.post("/api/approve", json={"call_id": "b1", "verdict": "approve"})
+    assert (answer.status_code, "nobody has this session open" in answer.json()["error"]) == (409, True)
+    assert await store.requests(STARTED.id) == []
+    assert await store.claim(STARTED.id, ELSEWHERE) is None
 
 
 async def test_an_edit_of_a_session_that_is_held_is_left_for_its_holder(work: Path):

@@ -36,14 +36,18 @@ def _head(run: Run) -> Iterator[str]:
     yield f"# {prose(facts.title or f'Session {facts.id}')}"
     yield ""
     began = datetime.fromtimestamp(facts.created, UTC).strftime("%Y-%m-%d %H:%M UTC") if steps.at else ""
-    told = [f"session `{facts.id}`", began, prose(facts.model), prose(facts.cwd)]
+    parent = f"forked from `{facts.parent}`" if facts.parent else ""
+    told = [f"session `{facts.id}`", parent, began, prose(facts.model), prose(facts.cwd)]
     yield " · ".join(part for part in told if part)
     yield ""
     if not steps.at:
         return
     tokens = steps.input[-1] + steps.cache_read[-1] + steps.cache_write[-1]
     cost = steps.cost[-1]
-    figures = [counted(steps.turn[-1], "turn"), counted(len(run.messages), "message")]
+    figures = [
+        counted(steps.turn[-1], "turn"),
+        counted(sum(not entry.made for entry in run.messages), "message"),
+    ]
     figures += [f"{tokens:,} tokens in, {steps.output[-1]:,} out"] if tokens else []
     figures += [f"${cost:.4f}"] if cost else []
     figures += [f"ended: {facts.ended.replace('_', ' ')}"] if facts.ended else []

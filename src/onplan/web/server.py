@@ -89,6 +89,7 @@ def app(
         routes=[
             Route("/", _page),
             Route("/api/run", routes.run),
+            Route("/api/seq", routes.seq),
             Route("/api/events", routes.events),
             Route("/api/plan", routes.plan, methods=["POST"]),
             Route("/api/approve", routes.approve, methods=["POST"]),
@@ -112,9 +113,14 @@ class _Routes:
         await self._following.read()
         return _json(self._following.run())
 
+    async def seq(self, request: Request) -> Response:
+        """Whether this is still the server for the session: what a page asks before it connects again."""
+        return _json({"seq": self._following.seq})
+
     async def events(self, request: Request) -> Response:
-        """Server-sent events: `run` with a piece, `trouble` with one line. The id of an event is the number
-        of the last record in it, so that a browser goes on there when it connects again."""
+        """Server-sent events: `run` with a piece, `trouble` with one line, an empty one when it is over. The
+        id of an event is the number of the last record in it: a browser goes on there when it connects
+        again."""
         asked = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
         after = int(asked) if asked.isdecimal() else 0
         return StreamingResponse(self._stream(after), media_type="text/event-stream")
@@ -131,6 +137,9 @@ class _Routes:
                 case StoreError() if str(piece) != trouble:
                     trouble = str(piece)
                     yield b"event: trouble\ndata: %b\n\n" % msgspec.json.encode({"error": trouble})
+                case None if trouble:
+                    trouble = ""
+                    yield b'event: trouble\ndata: {"error":""}\n\n'
                 case _ if time.monotonic() - said < _HEARTBEAT:
                     continue
                 case _:
@@ -149,9 +158,19 @@ class _Routes:
         await following.read()
         if not following.is_asked(answer.call_id):
             raise Refused(409, "nobody is asked about this call any more")
+        if not await self._is_held():
+            raise Refused(409, "nobody has this session open any more, so that the call will not run")
         inbox = InboxRequest(answer.verdict, call_id=answer.call_id, reason=answer.reason)
         await leave_request(following.store, following.session, inbox)
         return _json({"done": "left"})
+
+    async def _is_held(self) -> bool:
+        """Whether there is somebody to take an answer: a session that was killed asks for ever in its log."""
+        store, session = self._following.store, self._following.session
+        if await store.claim(session, self._holder) is not None:
+            return True
+        await store.release(session, self._holder)
+        return False
 
 
 # --- the page ---------------------------------------------------------------------------------------

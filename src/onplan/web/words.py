@@ -61,9 +61,9 @@ def title(record: Record, call: Call | None, revised: str) -> str:
             return _line(_note(kind, details))
         case PlanEdited(action=action):
             return _line(f"Plan {_PAST[action]} by you: {revised}")
-        case Compacted(before=before, after=after, error=error):
+        case Compacted(before=before, after=after, head=head, error=error):
             size = f": {before:,} to {after:,} tokens" if before else ""
-            return f"Context {'shortened' if error else 'compacted'}{size}"
+            return f"Context {'shortened' if error or not head else 'compacted'}{size}"
         case Resumed(repaired=repaired):
             return f"The session is resumed{f', {len(repaired)} calls had been cut off' if repaired else ''}"
         case TurnEnded(reason=reason, error=error):

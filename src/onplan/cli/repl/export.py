@@ -16,7 +16,7 @@ async def export(run: Running, name: str) -> Path:
 
     What looks like a key is masked. Raises `ConfigError` for a file that is there or of another kind.
     """
-    from onplan.cli.export import write
+    from onplan.cli.export import written
     from onplan.cli.logs import load_from
 
     path = run.root / Path(name or f"onplan-{run.agent.session_id}.md").expanduser()
@@ -24,9 +24,10 @@ async def export(run: Running, name: str) -> Path:
     if to is None:
         raise ConfigError(f"{path.name} says no format: name it .md, .html or .json")
     log = await load_from(run.store, run.agent.session_id)
+    text = written(log, to, masked=run.access.masked)
     try:
         with path.open("x", encoding="utf-8", errors="replace") as file:
-            write(file, log, to, masked=run.access.masked)
+            file.write(text)
     except FileExistsError:
         raise ConfigError(f"{path} is there already: name another file, /export FILE") from None
     return path

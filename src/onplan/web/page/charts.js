@@ -117,6 +117,7 @@ export class Charts {
 
   drawCosts() {
     const rows = this.run.costList();
+    this.costs.parentElement.hidden = rows.length === 0;
     const priced = rows.length > 0 && rows.every((row) => typeof row.cost === 'number') && rows.some((row) => row.cost > 0);
     const { title, sizeOf, words } = priced ? COST : rows.some((row) => tokensOf(row) > 0) ? TOKENS : REPLIES;
     const most = Math.max(1e-9, ...rows.map(sizeOf));

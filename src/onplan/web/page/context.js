@@ -30,9 +30,10 @@ export class ContextRows {
   viewFrom(window) {
     const ids = [];
     for (const [first, behind] of window.base ?? []) for (let id = first; id < behind; id++) ids.push(id);
+    const shortened = window.shortened ?? {};
     const tokensBefore = [0];
-    for (const id of ids) tokensBefore.push(tokensBefore.at(-1) + this.run.messages[id].tokens);
-    return { ids, since: window.since ?? 0, tokensBefore, shortened: window.shortened ?? {} };
+    for (const id of ids) tokensBefore.push(tokensBefore.at(-1) + sizeOf(this.run.messages[id], shortened[id]));
+    return { ids, since: window.since ?? 0, tokensBefore, shortened };
   }
 
   // A message's index, PREFIX_ROW, or less for what a compaction left out.
@@ -60,6 +61,10 @@ export class ContextRows {
     return this.view.shortened[id];
   }
 
+  tokensOf(id) {
+    return sizeOf(this.run.messages[id], this.view.shortened[id]);
+  }
+
   // How many of the messages before this step are not in the window any more.
   get left() {
     return this.view.since - this.view.ids.length;
@@ -80,4 +85,9 @@ export class ContextRows {
     const { tokensBefore: all } = this.run;
     return prefix + tokensBefore[ids.length] + all[since + place - ids.length] - all[since];
   }
+}
+
+// As the harness counts what no provider has counted: four bytes are a token.
+function sizeOf(message, shortened) {
+  return shortened === undefined ? message.tokens : Math.ceil(new TextEncoder().encode(shortened).length / 4);
 }

@@ -27,13 +27,23 @@ export class Figures {
     setText(values.messages, number(value('messages')));
     setText(values.context, `${compact(value('context'))} tok`);
     const spent = value('input') + value('output') + value('cache_read') + value('cache_write');
-    setText(values.spent, spent === 0 ? '–' : `${compact(spent)} tok`);
-    values.spent.title = [
+    const told = run.value('input', run.length - 1) + run.value('output', run.length - 1) > 0;
+    this.tell('spent', told && `${compact(spent)} tok`, [
       `input ${number(value('input'))}`, `output ${number(value('output'))}`,
       `read from cache ${number(value('cache_read'))}`, `written to cache ${number(value('cache_write'))}`,
-    ].join(', ');
-    setText(values.cost, spent === 0 ? '–' : money(value('cost')));
+    ].join(', '), 'The model does not say how many tokens it took');
+    const cost = value('cost');
+    const price = `No price is known for ${run.prefix(step)?.model || 'this model'}`;
+    this.tell('cost', told && cost !== null && money(cost), '', told ? price : 'Nothing is known of the tokens');
     this.goDistance(step);
+  }
+
+  // A figure that is not known says so quietly, with the reason on hover.
+  tell(name, words, title, why) {
+    const node = this.values[name];
+    setText(node, words || 'unknown');
+    node.classList.toggle('unknown', !words);
+    node.title = words ? title : why;
   }
 
   goDistance(step) {

@@ -1,9 +1,9 @@
 // What a person can do to a running session from the page: answer an approval, edit the plan, undo, redo.
 
-import { append, button, h, icon } from './dom.js';
+import { append, button, byId, h, icon } from './dom.js';
 import { send } from './live.js';
 
-const ANSWERS = { made: 'Changed.', left: 'The agent takes this before its next request.', unchanged: 'That is the plan already.' };
+const ANSWERS = { made: '', left: 'The agent takes this before its next request.', unchanged: 'That is the plan already.' };
 const STATES = [['pending', 'to do'], ['in_progress', 'doing'], ['completed', 'done']];
 
 export class Approvals {
@@ -41,6 +41,7 @@ export class Approvals {
       await send(this.token, 'approve', body);
       this.sent.add(asked.call);
       this.draw();
+      byId('context').focus(); // not another question's button: a key that is held would answer it
     } catch (error) {
       problem.textContent = error.message;
     }
@@ -52,6 +53,7 @@ export class PlanEditor {
     this.panel = panel;
     this.run = run;
     this.token = token;
+    this.seen = this.revision?.number;
     this.problem = h('p', { class: 'trouble', role: 'alert' });
     append(panel.tools, [
       control('undo', 'Undo the last change of the plan', () => this.post({ action: 'undo' })),
@@ -66,13 +68,21 @@ export class PlanEditor {
     return this.run.revisions.at(-1);
   }
 
+  // What was said of a change is over when the next revision is there.
+  grown() {
+    if (this.revision?.number === this.seen) return;
+    this.seen = this.revision?.number;
+    this.said.textContent = '';
+  }
+
   open() {
+    if (this.form) return;
     this.base = this.revision?.number ?? 0;
     const todos = this.revision?.todos ?? [];
     this.rows = h('ol', { class: 'edit-rows' });
     for (const todo of todos) this.rows.append(this.row(todo));
     if (todos.length === 0) this.rows.append(this.row({ content: '', status: 'pending' }));
-    this.form = h('form', { class: 'plan-editor', 'aria-label': 'Edit the plan', onsubmit: (event) => this.save(event) },
+    this.form = h('form', { class: 'plan-editor', 'aria-label': 'Edit the plan', onsubmit: (event) => this.save(event), onkeydown: (event) => event.key === 'Escape' && this.close() },
       this.rows,
       h('div', { class: 'edit-tools' },
         button('Add a todo', () => this.add()),
@@ -105,6 +115,7 @@ export class PlanEditor {
   close() {
     this.form = null;
     this.panel.body.replaceChildren(this.panel.list, this.panel.news);
+    this.panel.tools.lastChild.focus();
   }
 
   save(event) {
@@ -119,9 +130,10 @@ export class PlanEditor {
   async post(body) {
     this.problem.textContent = '';
     this.said.textContent = '';
+    const before = this.revision?.number;
     try {
       const answer = await send(this.token, 'plan', { base: this.form ? this.base : this.revision?.number ?? 0, ...body });
-      this.said.textContent = ANSWERS[answer.done] ?? '';
+      if (this.revision?.number === before) this.said.textContent = ANSWERS[answer.done] ?? '';
       if (answer.refused) this.problem.textContent = `A change that was left before could not be made: ${answer.refused.join('; ')}`;
       if (this.form) this.close();
     } catch (error) {

@@ -33,7 +33,7 @@ const FIRST_WAIT = 500;
 const LONGEST_WAIT = 8000;
 
 export class Follower {
-  // heard: { piece(run), state('live' | 'waiting' | 'trouble', words), lost() }
+  // heard: { piece(run), state('live' | 'waiting' | 'trouble' | 'refused', words), lost() }
   constructor(token, run, heard) {
     this.token = token;
     this.run = run;
@@ -48,8 +48,14 @@ export class Follower {
       this.wait = FIRST_WAIT;
       this.heard.state('live');
     };
-    this.source.addEventListener('run', (event) => this.take(JSON.parse(event.data)));
-    this.source.addEventListener('trouble', (event) => this.heard.state('trouble', JSON.parse(event.data).error));
+    this.source.addEventListener('run', (event) => {
+      this.heard.state('live');
+      this.take(JSON.parse(event.data));
+    });
+    this.source.addEventListener('trouble', (event) => {
+      const { error } = JSON.parse(event.data);
+      this.heard.state(error ? 'trouble' : 'live', error);
+    });
     this.source.onerror = () => this.broken();
   }
 
@@ -67,7 +73,19 @@ export class Follower {
   broken() {
     this.source.close();
     this.heard.state('waiting');
-    setTimeout(() => this.start(), this.wait);
+    setTimeout(() => this.again(), this.wait);
     this.wait = Math.min(this.wait * 2, LONGEST_WAIT);
+  }
+
+  // An event source does not tell a server that is gone from one that refuses: the latter is final.
+  async again() {
+    try {
+      const answer = await fetch('api/seq', { headers: { Authorization: `Bearer ${this.token}` }, cache: 'no-store' });
+      if (answer.ok) this.start();
+      else if (answer.status === 401) this.heard.state('refused', 'The player was started anew and has another address now: open the one that it shows.');
+      else this.broken();
+    } catch {
+      this.broken();
+    }
   }
 }

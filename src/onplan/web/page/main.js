@@ -18,10 +18,10 @@ import { Player } from './state.js';
 import { Strip } from './strip.js';
 import { flipTheme, restoreTheme } from './theme.js';
 import { Timeline } from './timeline.js';
-import { clamp, counted, dated } from './words.js';
+import { clamp, counted, dated, number } from './words.js';
 import { WORTH_A_ZOOM, Zoom } from './zoom.js';
 
-const LIVE_WORDS = { live: 'Live', idle: 'Idle', waiting: 'Connecting again…', trouble: 'The log cannot be read' };
+const LIVE_WORDS = { live: 'Live', idle: 'Idle', waiting: 'Connecting again…', trouble: 'The log cannot be read', refused: 'Not connected' };
 
 class Page {
   constructor(run, token) {
@@ -49,19 +49,20 @@ class Page {
   start() {
     const { step, tab } = this.linked();
     this.head();
-    this.player.step = clamp(step ?? this.run.keys[0]?.step ?? 0, 0, this.player.last);
-    this.player.following = this.run.session.live === true && !this.run.session.ended && step === undefined;
-    if (this.player.following) this.player.step = this.player.last;
+    const { session, keys } = this.run;
+    const first = session.live && !session.ended ? this.player.last : keys[0]?.step ?? 0;
+    this.player.step = clamp(step ?? first, 0, this.player.last);
+    this.player.following = session.live === true && this.player.step === this.player.last;
     this.show(false);
     this.showTab(tab ?? 'run');
     document.body.dataset.ready = 'true';
   }
 
   head() {
-    const { session, messages } = this.run;
+    const { session } = this.run;
     setText(byId('title'), session.title || `Session ${session.id}`);
     const facts = [
-      session.id, session.model, session.created ? dated(session.created) : '', counted(messages.length, 'message'),
+      session.id, session.parent ? `forked from ${session.parent}` : '', session.model, session.created ? dated(session.created) : '',
       session.ended && session.ended !== 'done' ? `ended: ${session.ended.replaceAll('_', ' ')}` : '',
     ];
     setText(byId('facts'), facts.filter(Boolean).join('  ·  '));
@@ -113,8 +114,8 @@ class Page {
 
   note() {
     const { rows } = this;
-    const left = rows.left;
-    setText(byId('window-note'), `${counted(rows.count - rows.lead, 'message')}${left > 0 ? `, ${counted(left, 'message')} left out by a compaction` : ''}`);
+    const left = rows.left > 0 ? `, ${number(rows.left)} left out` : '';
+    setText(byId('window-note'), `${counted(rows.count - rows.lead, 'message')}${left}`);
   }
 
   visit(step) {
@@ -165,11 +166,13 @@ class Page {
     clearTimeout(this.remembering);
     this.remembering = setTimeout(() => {
       const values = new URLSearchParams(location.hash.slice(1));
-      values.set('step', String(this.player.step + 1));
+      const goesOn = this.player.following && !this.run.session.ended; // also when the page is loaded anew
+      if (goesOn) values.delete('step');
+      else values.set('step', String(this.player.step + 1));
       if (this.tab === 'tools') values.set('tab', 'tools');
       else values.delete('tab');
       history.replaceState(null, '', `#${values}`);
-    }, 120);
+    }, 400); // some browsers refuse more than three a second
   }
 
   copyLink() {
@@ -258,6 +261,7 @@ class Page {
     this.drawScale();
     this.player.grown(following);
     this.approvals.draw();
+    this.editor.grown();
   }
 
   // A session is live while a turn runs in it.
@@ -269,6 +273,7 @@ class Page {
     badge.dataset.state = state;
     setText(badge, LIVE_WORDS[state]);
     badge.title = words;
+    if (state === 'refused') byId('asked').before(h('p', { class: 'trouble notice-line', role: 'alert' }, words));
   }
 }
 
@@ -290,6 +295,7 @@ async function begin() {
     const whole = inside ? JSON.parse(inside) : await fetchRun(token);
     if (whole.steps.at.length === 0) {
       showProblem('This session has no records yet.');
+      if (!inside) setTimeout(() => location.reload(), 2000);
       return;
     }
     const page = new Page(new Run(whole), token);

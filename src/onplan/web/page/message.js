@@ -91,7 +91,7 @@ export class MessageRows {
     const node = row('gap', 'compacted', '', 0);
     const step = this.run.stepOf[window.step];
     append(node.body, [
-      h('p', {}, h('strong', {}, `${counted(rows.left, 'message')} left the context window here.`),
+      h('p', {}, h('strong', {}, gapWords(rows)),
         ` ${compact(window.before ?? 0)} tokens became ${compact(window.after ?? 0)}.`),
       window.focus && h('p', { class: 'quiet' }, `Asked to keep in mind: ${window.focus}`),
       window.error && h('p', { class: 'trouble' }, `There is no summary: ${window.error}`),
@@ -102,7 +102,7 @@ export class MessageRows {
 
   messageRow(id) {
     const message = this.run.messages[id];
-    const node = row(message.role, ROLES[message.role], id + 1, message.tokens, message.at);
+    const node = row(message.role, ROLES[message.role], id + 1, this.rows.tokensOf(id), message.at);
     node.root.classList.toggle('recites', message.recites === true);
     node.root.classList.toggle('failed', message.role === 'tool' && (message.outcome ?? 'ok') !== 'ok');
     node.root.dataset.message = id;
@@ -117,7 +117,7 @@ export class MessageRows {
     return [
       message.role === 'note' && !(message.recites && message.kind === 'plan')
         && h('span', { class: 'chip note' }, (message.kind || 'note').replaceAll('_', ' ')),
-      message.made && h('span', { class: 'chip' }, 'written by a compaction'),
+      message.made && h('span', { class: 'chip' }, `${message.role === 'user' ? 'kept' : 'written'} by a compaction`),
       message.recites && h('span', { class: 'chip plan', title: 'This message carries every open todo' }, 'the plan'),
       message.stop && !['end', 'tool_calls'].includes(message.stop) && h('span', { class: 'chip bad' }, `stopped: ${message.stop}`),
     ];
@@ -242,6 +242,12 @@ export class MessageRows {
     draw();
     this.actions.remeasure();
   }
+}
+
+function gapWords({ left, view }) {
+  const short = Object.keys(view.shortened).length;
+  const results = short > 0 && `${counted(short, 'result')} ${short === 1 ? 'is' : 'are'} shortened from here on.`;
+  return [left > 0 && `${counted(left, 'message')} left the context window here.`, results].filter(Boolean).join(' ');
 }
 
 function row(kind, label, index, tokens, at) {

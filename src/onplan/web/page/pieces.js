@@ -40,11 +40,17 @@ function contentOf(item) {
 }
 
 export function todoArgument(items) {
-  return h('ul', { class: 'todo-argument' }, items.map((item) => h('li', { class: STATUS_WORDS[item.status] ? item.status : 'odd' },
-    statusMark(item.status), h('span', {}, contentOf(item)), STATUS_WORDS[item.status] ? null : h('code', {}, JSON.stringify(item.status)))));
+  return h('ul', { class: 'todo-argument' }, items.map((item) => h('li', { class: isStatus(item.status) ? item.status : 'odd' },
+    statusMark(item.status), h('span', {}, contentOf(item)), isStatus(item.status) ? null : h('code', {}, JSON.stringify(item.status)))));
 }
 
 export function statusMark(status) {
-  return h('span', { class: `mark ${STATUS_WORDS[status] ? status : 'odd'}`, role: 'img', 'aria-label': STATUS_WORDS[status] ?? 'unknown status' },
+  const known = isStatus(status);
+  return h('span', { class: `mark ${known ? status : 'odd'}`, role: 'img', 'aria-label': known ? STATUS_WORDS[status] : 'unknown status' },
     status === 'completed' ? icon('check') : null);
+}
+
+// A model may send anything: "constructor", a list.
+function isStatus(value) {
+  return typeof value === 'string' && Object.hasOwn(STATUS_WORDS, value);
 }

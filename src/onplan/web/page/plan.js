@@ -2,7 +2,7 @@
 
 import { append, button, h, setText } from './dom.js';
 import { statusMark } from './pieces.js';
-import { counted } from './words.js';
+import { counted, number } from './words.js';
 
 const CHANGES = { added: 'added', started: 'started', finished: 'finished', reopened: 'reopened', paused: 'paused' };
 
@@ -66,9 +66,9 @@ export class PlanPanel {
       changed ? h('h3', {}, newsTitle(revision)) : null,
       (diff.dropped ?? []).map((content) => h('p', { class: 'dropped' }, h('span', { class: 'chip bad' }, 'dropped'), h('s', {}, content))),
       (diff.cleared ?? []).map((content) => h('p', { class: 'dropped' }, h('span', { class: 'chip' }, 'cleared'), h('s', {}, content))),
-      (diff.renamed ?? []).map(([old, name]) => h('p', {}, h('span', { class: 'chip' }, 'renamed'), h('s', {}, old), ` ${name}`)),
+      (diff.renamed ?? []).map(([old, name]) => h('p', {}, h('span', { class: 'chip' }, 'renamed'), h('span', {}, h('s', {}, old), ` ${name}`))),
       changed ? null : h('p', { class: 'quiet' }, `Last changed ${counted(step - when, 'step')} ago, `,
-        h('button', { type: 'button', class: 'ref', onclick: () => this.actions.go(when) }, `at step ${when + 1}`),
+        h('button', { type: 'button', class: 'ref', onclick: () => this.actions.go(when) }, `at step ${number(when + 1)}`),
         revision.author === 'user' ? ', by you' : ''),
     ]);
     return undefined;

@@ -2,7 +2,7 @@
 
 import { append, h } from './dom.js';
 import { argumentsText, textOf } from './run.js';
-import { counted, oneLine } from './words.js';
+import { counted } from './words.js';
 
 const SHOWN = 60;
 const AROUND = 40;
@@ -15,7 +15,8 @@ export class Search {
     this.box = box;
     this.run = run;
     this.actions = actions;
-    this.corpus = [];
+    this.texts = [];
+    this.lower = [];
     this.hits = [];
     this.chosen = -1;
     input.addEventListener('input', () => this.search());
@@ -28,10 +29,12 @@ export class Search {
     return this.input.value.trim().toLowerCase();
   }
 
-  // Lower case once for each message; more when the run has grown.
-  texts() {
-    for (let index = this.corpus.length; index < this.run.messages.length; index++) this.corpus.push(searchable(this.run, index));
-    return this.corpus;
+  // Each message once; more when the run has grown.
+  read() {
+    for (let index = this.texts.length; index < this.run.messages.length; index++) {
+      this.texts.push(searchable(this.run, index));
+      this.lower.push(this.texts[index].toLowerCase());
+    }
   }
 
   search() {
@@ -39,8 +42,9 @@ export class Search {
     this.hits = [];
     this.chosen = -1;
     if (query) {
-      this.texts().forEach((text, index) => {
-        if (text.toLowerCase().includes(query)) this.hits.push(index);
+      this.read();
+      this.lower.forEach((text, index) => {
+        if (text.includes(query)) this.hits.push(index);
       });
     }
     this.draw();
@@ -61,13 +65,14 @@ export class Search {
 
   hit(index, place, query) {
     const message = this.run.messages[index];
-    const text = oneLine(this.corpus[index]);
-    const at = Math.max(0, text.toLowerCase().indexOf(query));
+    const text = this.texts[index];
+    const at = this.lower[index].indexOf(query);
     const from = Math.max(0, at - AROUND);
+    const words = (first, behind) => text.slice(first, behind).replace(/\s+/g, ' ');
     const node = h('div', { class: 'hit', role: 'option', id: `hit-${place}`, 'aria-selected': false, 'data-message': index },
       h('span', { class: `role ${message.role}` }, ROLE_WORDS[message.role]), h('span', { class: 'index' }, index + 1),
-      h('span', { class: 'excerpt' }, from > 0 ? '…' : '', text.slice(from, at),
-        h('mark', {}, text.slice(at, at + query.length)), text.slice(at + query.length, at + 120)));
+      h('span', { class: 'excerpt' }, from > 0 ? '…' : '', words(from, at),
+        h('mark', {}, words(at, at + query.length)), words(at + query.length, at + 120)));
     node.addEventListener('mousedown', (event) => {
       event.preventDefault();
       this.open(place);
