@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import onplan
@@ -13,8 +14,14 @@ from command_line import onplan
 SOURCE = '''
 from typing import Annotated
 
-from langchain_core.tools import InjectedToolCallId, tool
-from langgraph.prebuilt import InjectedState, ToolRuntime
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import (
+    BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, Tool, tool
+)
+from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
+from langgraph.store.base import BaseStore
+from pydantic import BaseModel
+from pydantic.v1 import BaseModel as OldModel
 
 from onplan.toolset import Ctx, tool as onplan_tool
 
@@ -52,8 +59,73 @@ def undocumented(words: str) -> str:
     return ""
 
 
+@tool
+def everything(
+    text: str,
+    steps: Annotated[list, InjectedState("todos")],
+    store: Annotated[BaseStore, InjectedStore()],
+    config: RunnableConfig,
+    secret: Annotated[int, InjectedToolArg] = 3,
+) -> str:
+    """Ask for everything."""
+    return ""
+
+
+class Arguments(BaseModel):
+    text: str
+    state: Annotated[dict, InjectedState]
+
+
+class OldArguments(OldModel):
+    text: str
+
+
+class New(BaseTool):
+    name: str = "new"
+    description: str = "New."
+    args_schema: type = Arguments
+
+    def _run(self, text, state, run_manager=None):
+        return ""
+
+
+class Old(BaseTool):
+    name: str = "old"
+    description: str = "Old."
+    args_schema: type = OldArguments
+
+    def _run(self, text):
+        return ""
+
+
+class Needy(New):
+    key: str
+
+
+@tool
+def leaking(text: str, state: Annotated[dict, InjectedState] | None = None) -> str:
+    """Leak."""
+    return ""
+
+
+@tool
+def unspeakable(text: BaseStore) -> str:
+    """Ask for an object."""
+    return ""
+
+
+json_schema = StructuredTool(
+    name="json_schema",
+    description="By JSON.",
+    args_schema={"type": "object", "properties": {"text": {"type": "string"}}},
+    func=print,
+)
+single = Tool(name="single", description="One text.", func=print)
+
+
 class Kit:
     inner = read_file
+    old = Old()
 
 
 number = 3
@@ -99,6 +171,28 @@ def test_the_model_does_not_see_what_the_runtime_fills():
     ]
 
 
+def faces(name: str) -> tuple[list[str], dict[str, str]]:
+    """What the model sees, and what the runtime fills with its types."""
+    told: Any = seen(name)
+    return list(told["input_schema"]["properties"]), {one["name"]: one["type"] for one in told["runtime"]}
+
+
+def test_every_kind_of_langchain_tool_has_its_two_faces():
+    assert faces("everything") == (
+        ["text"],
+        {"steps": "list", "store": "BaseStore", "config": "RunnableConfig", "secret": "int"},
+    )
+    assert faces("New") == (["text"], {"state": "dict", "run_manager": "any"})
+    assert faces("Kit.old") == faces("Old") == (["text"], {})
+    assert faces("json_schema") == (["text"], {})
+    assert faces("single")[0] == ["__arg1"]
+
+
+def test_what_both_the_model_and_the_runtime_would_fill_is_told():
+    assert faces("leaking") == (["text", "state"], {"state": "dict | None"})
+    assert "  leaks: the model sees state as well\n" in onplan("tools", "lens_tools:leaking").stdout
+
+
 def test_without_the_annotation_the_state_would_leak():
     assert onplan("tools", "lens_tools:read_todos", "--without-injection").stdout == (
         "read_todos  Read the list again.\n"
@@ -135,6 +229,13 @@ def test_a_function_an_onplan_tool_and_an_attribute_are_shown_too():
         (
             "lens_no:x",
             "lens_no:x: importing lens_no failed: ModuleNotFoundError: No module named 'lens_no'",
+        ),
+        ("lens_tools:Needy", "lens_tools:Needy: Needy is a class: give an instance of it"),
+        (
+            "lens_tools:unspeakable",
+            "lens_tools:unspeakable: tool unspeakable: its parameters have no JSON schema: Failed to "
+            "generate JSON schema for 'unspeakable': Cannot generate a JsonSchema for "
+            "core_schema.IsInstanceSchema (<class 'langgraph.store.base.BaseStore'>)",
         ),
         ("lens_broken:x", "lens_broken:x: importing lens_broken failed: RuntimeError: no key is set"),
     ],

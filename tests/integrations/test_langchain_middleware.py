@@ -497,6 +497,24 @@ def test_what_a_checkpoint_holds_of_the_plan_is_bounded():
     assert state.ledger.undo_target() == state.ledger.at(40)
 
 
+def test_a_round_stores_only_the_counters_that_it_changed():
+    saver = InMemorySaver()
+    script = [
+        calls(write("c1", "[~] A", "[ ] B")),
+        calls(write("c2", "[~] A")),
+        calls(call("c3", "bash", command="a")),
+    ]
+    model = Scripted(*script, AIMessage("So far."))
+    agent_of(model, PlanMiddleware(max_continuations=0), checkpointer=saver).invoke(GO, CONFIG)
+    written = [
+        value["plan"]
+        for saved in reversed(list(saver.list(CONFIG)))
+        for _, name, value in saved.pending_writes or ()
+        if name == "onplan_counters"
+    ]
+    assert [one["named"] for one in written if one.get("named")] == [["b"]]
+
+
 async def test_a_thread_goes_on_from_a_stored_checkpoint(tmp_path: Path):
     path = str(tmp_path / "log")
     with SqliteSaver.from_conn_string(path) as saver:

@@ -63,6 +63,13 @@ def test_todos_in_the_input_of_a_run_are_an_edit_too() -> None:
     assert plan_state(ended["messages"]).plan.to_json() == todos("  theirs")
 
 
+def test_todos_that_come_before_any_message_are_told_with_the_first_one() -> None:
+    graph = Graph(["Hello.", "Thanks."], max_continuations=0)
+    assert graph.app.invoke({"todos": todos("  theirs")}, AUTO)["todos"] == todos("  theirs")
+    graph.say("go")
+    assert "The person changed the plan." in graph.requests[1][-1]
+
+
 def test_an_emptied_plan_stays_empty_and_none_never_clears() -> None:
     graph, ended = edited(replies=["Fine."])
     assert graph.requests[0][-1].endswith("The plan is empty now.</reminder>")

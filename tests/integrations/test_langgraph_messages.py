@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Syst
 from langchain_core.tools import InjectedToolCallId, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.prebuilt import InjectedStore, ToolRuntime
+from langgraph.store.memory import InMemoryStore
 from langgraph_parts import AUTO, Graph, call, look, results, write
 
 from onplan.errors import PlanError, ToolDefinitionError
@@ -139,7 +140,7 @@ def test_everything_that_the_runtime_fills_is_hidden_from_the_model() -> None:
         assert runtime.state["todos"][0]["content"] == "a"
         runtime.state["todos"].clear()
         runtime.state["messages"][0].content = "forged"
-        return f"{text} {tool_call_id} {runtime.tool_call_id} {store}"
+        return f"{text} {tool_call_id} {runtime.tool_call_id} {type(store).__name__}"
 
     schema, filled = two_views(everything)
     assert (list(schema["properties"]), set(filled)) == (["text"], {"runtime", "store", "tool_call_id"})
@@ -148,9 +149,10 @@ def test_everything_that_the_runtime_fills_is_hidden_from_the_model() -> None:
         [[write("~ a", id="c1"), call("everything", "c2", text="hi")], "ok"],
         [everything],
         max_continuations=0,
+        store=InMemoryStore(),
     )
     ended = graph.say("go")
-    assert dict(results(ended["messages"]))["c2"] == "hi c2 c2 None"
+    assert dict(results(ended["messages"]))["c2"] == "hi c2 c2 InMemoryStore"
     assert (ended["todos"][0]["content"], ended["messages"][0].content) == ("a", "go")
 
 
@@ -188,20 +190,53 @@ WITHOUT = """
 import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("langgraph", "langchain_core"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        if name.split(".")[0] in {absent!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Absent())
 import onplan.integrations
 try:
-    import onplan.integrations.langgraph
+    import onplan.integrations.{module}
 except ImportError as error:
     print(error)
 """
 
 
-def test_without_langgraph_the_way_out_is_named_in_one_line() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
-    assert done.stdout == 'onplan.integrations.langgraph needs LangGraph: pip install "onplan[langgraph]"\n'
+@pytest.mark.parametrize(
+    ("absent", "module", "told"),
+    [
+        (
+            ("langgraph",),
+            "langgraph",
+            "onplan.integrations.langgraph needs LangGraph (No module named 'langgraph'): "
+            'pip install "onplan[langgraph]"',
+        ),
+        (
+            ("langgraph", "langchain_core", "langchain", "pydantic"),
+            "langgraph",
+            "onplan.integrations.langgraph needs LangGraph (No module named 'langchain_core'): "
+            'pip install "onplan[langgraph]"',
+        ),
+        (("langchain",), "langgraph", ""),
+        (
+            ("langchain",),
+            "langchain",
+            "onplan.integrations.langchain needs LangChain (No module named 'langchain'): "
+            'pip install "onplan[langchain]"',
+        ),
+        (
+            ("langgraph",),
+            "langchain",
+            "onplan.integrations.langchain needs LangChain (No module named 'langgraph'): "
+            'pip install "onplan[langchain]"',
+        ),
+    ],
+)
+def test_what_is_missing_and_the_way_out_are_named_in_one_line(
+    absent: tuple[str, ...], module: str, told: str
+) -> None:
+    code = WITHOUT.format(absent=absent, module=module)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (told and f"{told}\n")
 
 
 def test_a_run_is_configured_by_the_caller_alone() -> None:

@@ -192,7 +192,8 @@ def test_a_run_that_is_taken_up_again_repeats_no_call_that_was_finished(way: str
 
 
 def stored(rounds: int, folder: Path) -> tuple[int, int]:
-    """Bytes on disk, and bytes of the messages, after that many rounds of about a kilobyte a message."""
+    """Bytes on disk, and bytes of the messages, after that many rounds of about a kilobyte a message, each
+    fourth with a write of a plan of ten todos."""
 
     @tool
     def work(note: str) -> str:
@@ -201,14 +202,19 @@ def stored(rounds: int, folder: Path) -> tuple[int, int]:
 
     def replies() -> Iterator[AIMessage]:
         for number in range(rounds):
-            args = {"note": f"{number} {'y' * 900}"}
-            yield AIMessage("", tool_calls=[{"name": "work", "args": args, "id": f"c{number}"}])
+            steps = [
+                f"{'~' if n == 0 else ' '} Step {number + n}: change the module, run its tests"
+                for n in range(10)
+            ]
+            args: Any = {"note": f"{number} {'y' * 900}"} if number % 4 else {"todos": todos(*steps)}
+            name = "work" if number % 4 else "write_todos"
+            yield AIMessage("", tool_calls=[{"name": name, "args": args, "id": f"c{number}"}])
         yield AIMessage("done")
 
     path = folder / f"{rounds}.sqlite3"
     connection = sqlite3.connect(path, check_same_thread=False)
     model = GenericFakeChatModel(messages=replies())
-    graph = build_graph(model, [work], checkpointer=SqliteSaver(connection))
+    graph = build_graph(model, [work], checkpointer=SqliteSaver(connection), max_continuations=0)
     ended = graph.invoke({"messages": [("user", "go")]}, AUTO, durability="sync")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -221,11 +227,34 @@ def test_storage_grows_with_the_rounds_and_stays_within_three_times_the_messages
     assert whole / messages <= 3
 
 
-def test_a_checkpoint_holds_the_new_messages_and_no_fold() -> None:
+def test_a_checkpoint_holds_what_is_new_and_no_fold() -> None:
     graph = Graph([[write("~ a")], [call("look")], "ok"], max_continuations=0)
     graph.say("go")
     held = [tuple(saved.checkpoint["channel_values"]) for saved in graph.saver.list(AUTO)]
-    assert not any("onplan_fold" in names or "messages" in names for names in held)
+    assert not any({"onplan_fold", "messages", "todos"} & {*names} for names in held)
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_the_todos_are_found_again_however_often_they_were_written(durability: str) -> None:
+    plans = [f"~ step {number}" for number in range(120)]
+    graph = Graph([*[[write(one)] for one in plans], "ok"], max_continuations=0)
+    graph.app.invoke({"messages": [("user", "go")]}, AUTO, durability=durability)
+    assert graph.values()["todos"] == todos("~ step 119")
+    again = Graph([[call("read_todos", "r")], "ok"], saver=graph.saver, max_continuations=0)
+    assert dict(results(again.say("and?")["messages"]))["r"] == "[~] step 119"
+
+
+def test_a_thread_that_was_stored_whole_goes_on_in_deltas() -> None:
+    class Whole(TypedDict):
+        messages: Annotated[list[AnyMessage], add_messages]
+        todos: list[Any]
+
+    first = Graph([[write("~ a", "  b")], "Later."], state_schema=Whole, max_continuations=0)
+    before = first.say("go")
+    again = Graph([[call("read_todos", "r")], "ok"], saver=first.saver, max_continuations=0)
+    ended = again.say("and?")
+    assert ended["messages"][: len(before["messages"])] == before["messages"]
+    assert (dict(results(ended["messages"]))["r"], ended["todos"]) == ("[~] a\n[ ] b", todos("~ a", "  b"))
 
 
 def test_a_fold_that_goes_on_leaves_the_one_it_came_from_as_it_was() -> None:

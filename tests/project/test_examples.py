@@ -13,8 +13,8 @@ CLAIMS = {
     "01_plan_memory.py": "<reminder>Update your todos.",
     "02_own_loop.py": "'text': '<reminder>Update your todos.</reminder>'",
     "03_agent.py": "Fifty pears are on their way. (done, 2/2 todos done)",
-    "04_langgraph.py": "tool   Error: not run: use the index",
-    "05_langchain.py": "<reminder>You stopped with 2 todos open:",
+    "04_langgraph.py": "Error: not run: use the index",
+    "05_langchain.py": "<reminder>You stopped with 1 todo open:",
 }
 
 
@@ -25,3 +25,9 @@ def test_an_example_runs_and_prints_what_it_claims(example: Path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert CLAIMS[example.name] in done.stdout
+
+
+@pytest.mark.parametrize(("name", "lines"), [("04_langgraph.py", 20), ("05_langchain.py", 10)])
+def test_an_example_is_as_short_as_it_says(name: str, lines: int):
+    _, _, code = (EXAMPLES[0].parent / name).read_text().split('"""', 2)
+    assert sum(bool(line.strip()) for line in code.splitlines()) == lines

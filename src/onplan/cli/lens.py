@@ -56,28 +56,18 @@ def _imported(target: str) -> Any:
 
 
 def _seen(tool: BaseTool) -> Tool:
+    from onplan.integrations.lcinjections import runtime_types
     from onplan.integrations.lctools import READ_ONLY, two_views
     from onplan.toolset import Param, Tool
 
-    schema, filled = two_views(tool)
+    schema, _ = two_views(tool)
     required = schema.get("required", [])
-    types = _types(tool)
     params = (
         *(Param(name, "", name in required, runtime=False) for name in schema.get("properties", {})),
-        *(
-            Param(name, types.get(name, "value of the runtime"), required=True, runtime=True)
-            for name in filled
-        ),
+        *(Param(name, type, required=True, runtime=True) for name, type in runtime_types(tool).items()),
     )
     read_only = bool((tool.metadata or {}).get(READ_ONLY))
     return Tool(tool.name, tool.description, schema, _not_run, read_only, False, params)
-
-
-def _types(tool: BaseTool) -> dict[str, str]:
-    """The types of the parameters by name, without their annotations."""
-    fields: Mapping[str, Any] = getattr(tool.get_input_schema(), "model_fields", {})
-    hints = {name: field.annotation for name, field in fields.items()}
-    return {name: getattr(hint, "__name__", str(hint)) for name, hint in hints.items()}
 
 
 async def _not_run(arguments: Any, ctx: Ctx, providers: Mapping[str, Provider]) -> ToolOutput:

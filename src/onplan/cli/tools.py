@@ -97,6 +97,8 @@ def _faces(tool: Tool, without_injection: bool) -> Iterator[Line]:
     yield from ((Span(f"    {name}", "green"), f": {told}") for name, told in seen.items())
     yield (f"  the runtime fills {len(filled)}",)
     yield from ((Span(f"    {name}", "cyan"), f": {told}") for name, told in filled.items())
+    if leaking := [name for name in filled if name in seen]:
+        yield (Span(f"  leaks: the model sees {', '.join(leaking)} as well", "yellow"),)
     if without_injection and filled:
         more = _size(leaked_schema(tool)) - size
         names = ", ".join(filled)

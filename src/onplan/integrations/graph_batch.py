@@ -3,72 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import BaseTool
-from langgraph.types import Command
+from langgraph.types import Command, Send
 
 from onplan.errors import ToolError
+from onplan.integrations.graph_kit import Kit, denial
+from onplan.integrations.graph_repair import repaired
 from onplan.integrations.graph_state import (
     APPROVALS,
     FOLD,
-    UNASKED,
-    Batch,
+    OURS,
+    REVISION,
     Folded,
     fold_messages,
+    is_behind,
     last_batch,
+    merged,
     was_edited,
-    with_edit,
+    with_kept,
 )
-from onplan.integrations.graph_turn import due_after_calls, due_now
-from onplan.integrations.lcmessages import mark_of, to_langchain, with_mark
+from onplan.integrations.graph_turn import after_removal, due_after_calls, due_now
+from onplan.integrations.lcmessages import to_langchain, with_mark
 from onplan.integrations.lctools import READ_ONLY
 from onplan.messages import Call, Note, Outcome, ToolResult
 from onplan.plan.answer import answer
 from onplan.plan.changes import PlanCall
-from onplan.plan.decode import translated
-from onplan.plan.dialect import DIALECTS
 from onplan.plan.reminder import demand_text
-from onplan.plan.settings import Settings
 from onplan.plan.state import State, decide, evolve
 from onplan.plan.stored import outcome_to_json
 from onplan.toolset import parse_arguments
 
 _PLAN = "plan"
-
-
-@dataclass(frozen=True, slots=True)
-class Kit:
-    """What the nodes of one graph work with. Plan tools are not among `tools`. `asks`: a person approves."""
-
-    settings: Settings
-    tools: Mapping[str, BaseTool]
-    asks: bool = True
-
-    @property
-    def plan_names(self) -> tuple[str, ...]:
-        return () if self.settings.planning == "off" else self.settings.dialect.tool_names
-
-    def canonical(self, call: Call) -> Call:
-        """A call of another dialect's write tool as one of ours: models fall back into what they learned."""
-        spoken = DIALECTS.get(call.name)
-        if spoken is None or not self.plan_names or call.name in (*self.tools, *self.plan_names):
-            return call
-        ours = self.settings.dialect
-        return Call(call.id, ours.name, translated(call.arguments, spoken, ours))
-
-    def could_run(self, call: Call) -> bool:
-        """Whether anything may come of the call: one whose arguments cannot be read only gets an answer."""
-        if self.canonical(call).name in self.plan_names:
-            return True  # the plan engine reads more than JSON
-        try:
-            parse_arguments(call.arguments, call.name)
-        except ToolError:
-            return False
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +54,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a tool came to: its messages, updates of other channels, and commands to pass on."""
+    """What a tool came to: its messages, writes to other channels, and commands to pass on."""
 
     messages: tuple[BaseMessage, ...]
-    update: Mapping[str, Any]
+    writes: tuple[tuple[str, Any], ...] = ()
     commands: tuple[Command[Any], ...] = ()
 
 
@@ -102,51 +72,75 @@ def between_requests(kit: Kit, state: Mapping[str, Any], *, auto: bool) -> Steps
     """
     approvals: Mapping[str, Any] = state.get(APPROVALS) or {}
     thread = _put_right(kit, state, approvals)
-    batch, todos = last_batch(thread.messages), state.get("todos")
+    batch = last_batch(thread.messages)
     if not batch.open:
-        return [_update(kit, thread, due_now(thread.messages, thread.folded.state), todos, {})]
-    shown = {name: value for name, value in state.items() if name not in (FOLD, APPROVALS)}
-    update: dict[str, Any] = {}
-    commands: list[Command[Any]] = []
+        due = thread.due or due_now(thread.messages, thread.folded.state)
+        return [_update(kit, state, thread, due, {})]
+    shown = {name: value for name, value in state.items() if name not in OURS}
+    came_to: list[Ran] = []
     for sent in batch.open:
         call, plan = kit.canonical(sent), thread.folded.state
-        now = {**shown, **update, "messages": thread.messages, "todos": plan.plan.to_json()}
+        now = {**shown, "messages": thread.messages, "todos": plan.plan.to_json()}
         approval = approvals.get(call.id, {"approved": True} if auto else None)
         ran = yield from _answer(kit, call, approval, plan, now, alone=len(batch.open) == 1)
         thread = thread.plus(ran.messages)
-        update |= ran.update
-        commands += ran.commands
-    return [_update(kit, thread, due_after_calls(thread.folded.state), todos, update), *commands]
+        for name, value in ran.writes:
+            shown[name] = kit.after(shown, name, value)
+        came_to.append(ran)
+    others, commands = _others(kit, came_to)
+    due = thread.due or due_after_calls(thread.folded.state)
+    return [_update(kit, state, thread, due, others), *commands]
 
 
 @dataclass(frozen=True, slots=True)
 class _Thread:
-    """The messages on their way through the node, the changes that lead to them, the plan after them."""
+    """The messages on their way through the node, the changes that lead to them, the plan after them, and
+    what is to be said whatever else is."""
 
     messages: list[BaseMessage]
     changes: list[BaseMessage]
     folded: Folded
+    due: Note | None = None
 
     def plus(self, added: Sequence[BaseMessage]) -> _Thread:
+        known = {message.id for message in self.messages}
         for message in added:
             message.id = message.id or str(uuid4())
-        return _Thread([*self.messages, *added], [*self.changes, *added], self.folded.over(added))
+        changes = [*self.changes, *added]
+        if not any(isinstance(message, RemoveMessage) or message.id in known for message in added):
+            return _Thread([*self.messages, *added], changes, self.folded.over(added), self.due)
+        messages: list[BaseMessage] = [*merged(cast("list[AnyMessage]", self.messages), [list(added)])]
+        before = self.folded.state
+        folded = fold_messages(messages, before.settings) if messages else replace(self.folded, count=0)
+        thread = _Thread(messages, changes, folded, self.due)
+        return _caught_up(thread, before.plan.to_json(), before.ledger.revision)
 
 
 def _put_right(kit: Kit, state: Mapping[str, Any], approvals: Mapping[str, Any]) -> _Thread:
-    """What was done to the thread from outside: calls left without a result, a person's edit."""
+    """What was done to the thread from outside: calls left without a result, messages removed, an edit."""
     messages: list[BaseMessage] = list(state["messages"])
     changes: list[BaseMessage] = []
     batch = last_batch(messages)
     if batch.open and batch.is_followed(messages):
-        messages, changes = _repaired(kit, messages, batch, approvals)
-    folded = fold_messages(messages, kit.settings, state.get(FOLD))
-    if messages and kit.plan_names and was_edited(state.get("todos"), folded.state):
-        folded, kept = folded.edited(state["todos"])
-        marked = with_edit(messages[-1], kept)
-        messages[-1] = marked
-        changes = [*(change for change in changes if change.id != marked.id), marked]
-    return _Thread(messages, changes, folded)
+        messages, changes = repaired(kit, messages, batch, approvals)
+    thread = _Thread(messages, changes, fold_messages(messages, kit.settings, state.get(FOLD)))
+    return _caught_up(thread, state.get("todos"), state.get(REVISION)) if kit.plan_names else thread
+
+
+def _caught_up(thread: _Thread, todos: Any, revision: int | None) -> _Thread:
+    """With the plan as the todos have it, where the messages tell of another."""
+    before = thread.folded.state
+    if is_behind(thread.messages, before, revision):
+        folded, kept = thread.folded.restored(todos, revision or 0)
+        due = after_removal(folded.state)
+    elif thread.messages and was_edited(todos, before):
+        folded, kept = thread.folded.edited(todos)
+        due = None
+    else:
+        return thread
+    marked = with_kept(thread.messages[-1], kept)
+    others = [change for change in thread.changes if change.id != marked.id]
+    return _Thread([*thread.messages[:-1], marked], [*others, marked], folded, due)
 
 
 # --- a call -----------------------------------------------------------------------------------------
@@ -173,18 +167,6 @@ def _answer(
     return _marked(ran, tool)
 
 
-def denial(kit: Kit, approval: Any) -> str:
-    """Why a call is not to run, in words for the model; empty if it is. Where a person is asked at all, a
-    call runs only with their word for it."""
-    match approval:
-        case {"approved": False, "reason": str(reason)}:
-            return reason or "the user rejected it"
-        case {"approved": True}:
-            return ""
-        case _:
-            return "nobody approved it" if kit.asks else ""
-
-
 def _plan_answer(call: Call, before: State) -> Ran:
     outcome = decide(before, PlanCall(call.name, call.arguments))
     said = answer(before, evolve(before, outcome), outcome)
@@ -192,7 +174,7 @@ def _plan_answer(call: Call, before: State) -> Ran:
 
 
 def _said(call: Call, text: str, outcome: Outcome, details: dict[str, Any] | None = None) -> Ran:
-    return Ran((to_langchain(ToolResult(call.id, call.name, text, outcome, details)),), {})
+    return Ran((to_langchain(ToolResult(call.id, call.name, text, outcome, details)),))
 
 
 def _marked(ran: Ran, tool: BaseTool) -> Ran:
@@ -202,66 +184,58 @@ def _marked(ran: Ran, tool: BaseTool) -> Ran:
     messages = [
         with_mark(one, changed=False) if isinstance(one, ToolMessage) else one for one in ran.messages
     ]
-    return Ran(tuple(messages), ran.update, ran.commands)
-
-
-# --- calls left alone --------------------------------------------------------------------------------
-
-
-def _repaired(
-    kit: Kit, messages: list[BaseMessage], batch: Batch, approvals: Mapping[str, Any]
-) -> tuple[list[BaseMessage], list[BaseMessage]]:
-    """The messages with a result for every call of a batch that was left alone; and the changes to get there.
-
-    What stands behind the calls is taken out and put in again under new ids: results come first.
-    """
-    here = batch.place + 1
-    behind = messages[here:]
-    results = [message for message in behind if isinstance(message, ToolMessage)]
-    later = [message for message in behind if not isinstance(message, ToolMessage)]
-    answers = {result.tool_call_id: result for result in results}
-    unasked = UNASKED in mark_of(messages[batch.place])
-    for call in batch.open:
-        approval = approvals.get(call.id, {"approved": True} if unasked else None)
-        answers[call.id] = _left_alone(kit, call, approval)
-    ordered: list[BaseMessage] = [answers[call.id] for call in batch.calls]
-    moved = [*ordered, *later]
-    fresh = [message.model_copy(update={"id": str(uuid4())}) for message in moved]
-    removals: list[BaseMessage] = [RemoveMessage(id=str(message.id)) for message in behind]
-    return [*messages[:here], *fresh], [*removals, *fresh]
-
-
-def _left_alone(kit: Kit, call: Call, approval: Any) -> ToolMessage:
-    """The result of a call that a crash, or a person who went on without answering, left without one."""
-    call = kit.canonical(call)
-    if approval is not None and (reason := denial(kit, approval)):
-        return _result(call, f"Error: not run: {reason}", "denied")
-    if approval is None and kit.asks:
-        return _result(call, "Error: not executed (the user went on without it).", "not_executed")
-    if call.name in kit.plan_names:
-        return _result(
-            call, "Error: not executed (the run broke off). The plan was not changed.", "not_executed"
-        )
-    text = "Error: interrupted: it may have been running; side effects are possible."
-    return _result(call, text, "interrupted")
-
-
-def _result(call: Call, text: str, outcome: Outcome) -> ToolMessage:
-    message = to_langchain(ToolResult(call.id, call.name, text, outcome))
-    assert isinstance(message, ToolMessage)
-    return message
+    return replace(ran, messages=tuple(messages))
 
 
 # --- the update -------------------------------------------------------------------------------------
 
 
+def written(command: Command[Any]) -> Sequence[tuple[str, Any]]:
+    """The channels that a command writes to, whichever of LangGraph's forms its update has."""
+    writes = command._update_as_tuples()
+    return [("messages" if name == "__root__" else name, value) for name, value in writes]
+
+
+def _others(kit: Kit, came_to: Sequence[Ran]) -> tuple[dict[str, Any], list[Command[Any]]]:
+    """What tools wrote beside messages: an update, and commands for what does not fit into one."""
+    update: dict[str, Any] = {}
+    more: list[Command[Any]] = []
+    for name, value in (write for ran in came_to for write in ran.writes):
+        if name in update and kit.adds(name):
+            more.append(Command(update={name: value}))
+        else:
+            update[name] = value
+    commands = [command for ran in came_to for command in ran.commands]
+    more += [command for command in commands if command.graph is None]
+    return update, [*more, *_together([command for command in commands if command.graph is not None])]
+
+
+def _together(commands: Sequence[Command[Any]]) -> Sequence[Command[Any]]:
+    """Commands to another graph as one: LangGraph follows the first that it meets and no more."""
+    if len(commands) < 2:
+        return commands
+    goto = [one for command in commands for one in _targets(command)]
+    update = [write for command in commands for write in written(command)]
+    return [Command(graph=commands[0].graph, update=update, goto=goto)]
+
+
+def _targets(command: Command[Any]) -> Sequence[Any]:
+    return [command.goto] if isinstance(command.goto, (str, Send)) else command.goto
+
+
 def _update(
-    kit: Kit, thread: _Thread, due: Note | None, known: object, others: Mapping[str, Any]
+    kit: Kit, state: Mapping[str, Any], thread: _Thread, due: Note | None, others: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the node returns: messages, everything else, and the plan as the fold has it, where the todos in
-    the state are `known` to be others."""
+    """What the node returns: messages, everything else, and the plan as the fold has it, where `state` has
+    another."""
     if due is not None:
         thread = thread.plus([to_langchain(due)])
-    todos = thread.folded.state.plan.to_json()
-    changed = {} if todos == (known or []) or not kit.plan_names else {"todos": todos}
-    return {"messages": thread.changes, **others, **changed, FOLD: thread.folded}
+    plan = thread.folded.state
+    ours: dict[str, Any] = {FOLD: thread.folded}
+    if not kit.plan_names or not thread.messages:
+        return {"messages": thread.changes, **others, **ours}
+    if plan.plan.to_json() != (state.get("todos") or []):
+        ours["todos"] = plan.plan.to_json()
+    if plan.ledger.revision != (state.get(REVISION) or 0):
+        ours[REVISION] = plan.ledger.revision
+    return {"messages": thread.changes, **others, **ours}

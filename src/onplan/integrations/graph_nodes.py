@@ -9,12 +9,14 @@ from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, Too
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.types import Command, StateSnapshot, interrupt
 
-from onplan.integrations.graph_batch import Kit
+from onplan.integrations.graph_kit import Kit
 from onplan.integrations.graph_state import (
     APPROVALS,
     FOLD,
+    REVISION,
     UNASKED,
     fold_messages,
+    is_behind,
     last_batch,
     was_edited,
 )
@@ -162,10 +164,13 @@ class Ways:
         """To the calls of the reply; without any to the end, unless something is to be said first. In auto
         mode there is nothing to stop for."""
         messages = state["messages"]
-        if calls_of(messages[-1]):
-            unasked = is_auto(config) and UNASKED in mark_of(messages[-1])
+        reply = messages[-1] if messages else None
+        if not isinstance(reply, AIMessage):
+            return "__end__"  # somebody took the reply out of the thread
+        if calls_of(reply):
+            unasked = is_auto(config) and UNASKED in mark_of(reply)
             return "tools" if unasked else self._with_calls()
-        if is_paused(messages[-1]):
+        if is_paused(reply):
             return "chat"
         return "tools" if due_now(messages, self._plan(state)) else "__end__"
 
@@ -179,10 +184,14 @@ class Ways:
         return "human_approval" if self._kit.asks else "tools"
 
     def _is_due(self, state: State) -> bool:
-        return self._is_edited(state) or due_now(state["messages"], self._plan(state)) is not None
+        plan = self._plan(state)
+        behind = is_behind(state["messages"], plan, state.get(REVISION))
+        return behind or self._is_edited(state) or due_now(state["messages"], plan) is not None
 
     def _is_edited(self, state: State) -> bool:
-        return bool(self._kit.plan_names) and was_edited(state.get("todos"), self._plan(state))
+        """Whether there is an edit to be told, and a message that it can be noted down with."""
+        told = self._kit.plan_names and state["messages"]
+        return bool(told) and was_edited(state.get("todos"), self._plan(state))
 
     def _plan(self, state: State) -> PlanState:
         return fold_messages(state["messages"], self._kit.settings, state.get(FOLD)).state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NotRequired, cast, get_type_hints
 
@@ -25,20 +25,30 @@ from onplan.errors import ConfigError, PlanError
 from onplan.events import PlanEdited
 from onplan.integrations.lcmessages import calls_of, from_langchain, mark_of, with_mark
 from onplan.messages import Call
+from onplan.plan.changes import Written
 from onplan.plan.settings import Settings
-from onplan.plan.state import State
+from onplan.plan.state import State, evolve
 from onplan.plan.todo import Plan
 from onplan.planning import PlanFold
 
 EDITED = "edited"
-"""The key in a message's mark that holds a person's revisions of the plan, noticed behind the message."""
+"""The key in a message's mark that holds revisions of the plan that were noticed behind the message: a
+person's, and one whose own messages were removed."""
 FOLD = "onplan_fold"
 APPROVALS = "onplan_approvals"
+REVISION = "onplan_revision"
+"""The channel of the number of the plan's newest revision. Messages that know of none so new were removed
+from the thread; that is not the same as todos that a person changed."""
+OURS = (FOLD, APPROVALS, REVISION)
+"""The channels that the nodes keep for themselves."""
 UNASKED = "unasked"
 """The key in a reply's mark that says that nobody was asked about its calls."""
 SNAPSHOT_EVERY = 10_000
 """Updates of the messages after which a checkpoint holds all of them again; LangGraph does so anyway after
 5,000 steps. Between two of them a checkpoint holds what is new, so storage grows with the messages."""
+
+TODOS_EVERY = 50
+"""Writes of the todos after which a checkpoint holds them again, so that few are read to find the last."""
 
 
 class Todo(TypedDict):
@@ -68,14 +78,20 @@ def merged(messages: list[AnyMessage], writes: Sequence[Any]) -> list[AnyMessage
     return list(result.values())
 
 
+def replaced(todos: list[Any], writes: Sequence[Any]) -> list[Any]:
+    """The todos after some writes: the last one, whole. Nothing is merged, and `None` never clears."""
+    return next((write for write in reversed(writes) if write is not None), todos)
+
+
 class PlanState(TypedDict):
     """The first seed's state: messages that are added to, and todos that each write replaces whole.
 
-    Messages merge as with `add_messages`; a checkpoint holds only the new ones.
+    Messages merge as with `add_messages`. Both channels are kept in deltas: a checkpoint holds what is new,
+    and a plan that did not change in a step takes no room in it.
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(merged, snapshot_frequency=SNAPSHOT_EVERY)]
-    todos: list[Todo]
+    todos: Annotated[list[Todo], DeltaChannel(replaced, snapshot_frequency=TODOS_EVERY)]
 
 
 def channels_of(schema: type[Any]) -> dict[str, Any]:
@@ -98,8 +114,15 @@ def require_channels(schema: type[Any]) -> None:
             )
 
 
+def messages_of(schema: type[Any]) -> type[Any]:
+    """What the node `chat` reads: the state's messages alone."""
+    Messages: Any = TypedDict("Messages", {})  # its one field is that of the schema
+    Messages.__annotations__ = {"messages": channels_of(schema)["messages"]}
+    return Messages
+
+
 def working_schema(schema: type[Any]) -> type[Any]:
-    """What the nodes read and write: the state, what was folded in this run, and the answers of a person.
+    """What the nodes read and write: the state, what was folded in this run, a person's answers, a number.
 
     The fold is not part of any checkpoint: it is made anew from the messages, which are.
     """
@@ -108,6 +131,7 @@ def working_schema(schema: type[Any]) -> type[Any]:
         **channels_of(schema),
         FOLD: Annotated[Any, UntrackedValue],
         APPROVALS: dict[str, Any],
+        REVISION: int,
     }
     return Working
 
@@ -138,17 +162,29 @@ class Folded:
 
     def edited(self, todos: Iterable[Mapping[str, Any]]) -> tuple[Folded, dict[str, Any]]:
         """After a person's edit, and what the last message has to keep of it. Raises `PlanError`."""
-        try:
-            plan = Plan.of((dict(todo) for todo in todos), self.state.settings.rules)
-        except (PlanError, ValueError, TypeError, AttributeError) as error:
-            raise PlanError(
-                f"the todos that were put into the graph's state are no plan: {error}; "
-                "put in a list of {'content': …, 'status': 'pending' | 'in_progress' | 'completed'}"
-            ) from None
-        kept = {"revision": self.state.ledger.revision + 1, "todos": plan.to_json()}
+        plan = _plan_of(lambda: Plan.of((dict(todo) for todo in todos), self.state.settings.rules))
+        return self._with({"revision": self.state.ledger.revision + 1, "todos": plan.to_json()})
+
+    def restored(self, todos: Any, revision: int) -> tuple[Folded, dict[str, Any]]:
+        """With the plan whose messages were removed, and what the last message has to keep of it. Raises
+        `PlanError`."""
+        plan = _plan_of(lambda: Plan.from_json(todos or ()))
+        return self._with({"revision": revision, "todos": plan.to_json(), "author": "model"})
+
+    def _with(self, kept: dict[str, Any]) -> tuple[Folded, dict[str, Any]]:
         fold = _copied(self.fold)
-        _take_edit(fold, kept)
+        _take_kept(fold, kept)
         return replace(self, fold=fold), kept
+
+
+def _plan_of(made: Callable[[], Plan]) -> Plan:
+    try:
+        return made()
+    except (PlanError, ValueError, TypeError, AttributeError) as error:
+        raise PlanError(
+            f"the todos that were put into the graph's state are no plan: {error}; "
+            "put in a list of {'content': …, 'status': 'pending' | 'in_progress' | 'completed'}"
+        ) from None
 
 
 def fold_messages(messages: Sequence[BaseMessage], settings: Settings, known: Folded | None = None) -> Folded:
@@ -168,6 +204,11 @@ def was_edited(todos: object, state: State) -> bool:
     return todos is not None and todos != state.plan.to_json()
 
 
+def is_behind(messages: Sequence[BaseMessage], state: State, revision: int | None) -> bool:
+    """Whether messages that told of the plan's newest revision are no longer there."""
+    return bool(messages) and (revision or 0) > state.ledger.revision
+
+
 def _copied(fold: PlanFold) -> PlanFold:
     """A fold that goes its own way: what it stands on is frozen, but for the calls that it waits for."""
     twin = copy.copy(fold)
@@ -184,11 +225,14 @@ def _take(fold: PlanFold, message: BaseMessage) -> None:
     if said is not None:
         fold.fold(said)
     for kept in cast("Iterable[Mapping[str, Any]]", mark_of(message).get(EDITED, ())):
-        _take_edit(fold, kept)
+        _take_kept(fold, kept)
 
 
-def _take_edit(fold: PlanFold, kept: Mapping[str, Any]) -> None:
-    fold.fold(PlanEdited(kept["revision"], tuple(kept["todos"]), "edit"))
+def _take_kept(fold: PlanFold, kept: Mapping[str, Any]) -> None:
+    if kept.get("author") == "model":
+        fold.state = evolve(fold.state, Written(kept["revision"], Plan.from_json(kept["todos"])))
+    else:
+        fold.fold(PlanEdited(kept["revision"], tuple(kept["todos"]), "edit"))
 
 
 # --- the batch --------------------------------------------------------------------------------------
@@ -245,6 +289,6 @@ def _identified(message: BaseMessage, before: dict[Any, AnyMessage]) -> str:
     return message.id
 
 
-def with_edit(message: BaseMessage, kept: Mapping[str, Any]) -> BaseMessage:
-    """The message with a person's revision in its mark."""
+def with_kept(message: BaseMessage, kept: Mapping[str, Any]) -> BaseMessage:
+    """The message with such a revision in its mark."""
     return with_mark(message, **{EDITED: [*mark_of(message).get(EDITED, ()), dict(kept)]})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from langchain_core.messages import BaseMessage, ToolCall, ToolMessage
+from langchain_core.messages import BaseMessage, ToolCall, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import ToolException
+from langchain_core.tools import BaseTool, ToolException
 from langgraph.config import get_config
-from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.errors import GraphBubbleUp, GraphInterrupt, is_invalid_resume
 from langgraph.func import task
 from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import Runtime, get_runtime
@@ -17,11 +17,13 @@ from langgraph.types import Command, Interrupt
 from pydantic import ValidationError
 
 from onplan.errors import ToolError
-from onplan.integrations.graph_batch import Job, Kit, Ran, between_requests
+from onplan.integrations.graph_batch import Job, Ran, between_requests, written
+from onplan.integrations.graph_kit import Kit
 from onplan.integrations.graph_nodes import is_auto
-from onplan.integrations.graph_state import APPROVALS, FOLD
+from onplan.integrations.graph_state import OURS
+from onplan.integrations.lcinjections import filled
 from onplan.integrations.lcmessages import to_langchain
-from onplan.integrations.lctools import filled
+from onplan.integrations.lctools import finished
 from onplan.messages import ToolResult
 
 State: TypeAlias = Mapping[str, Any]
@@ -56,7 +58,7 @@ def tools_nodes(
                 return _returned(done.value, asked)
             try:
                 answer = _invoke(kit, job, config) if job.alone else call_once(job).result()["messages"]
-                ran = _came_to(job, answer)
+                ran = _came_to(kit, job, answer)
             except GraphInterrupt as stop:
                 ran = _waits(job, stop, asked)
 
@@ -72,7 +74,7 @@ def tools_nodes(
             try:
                 alone = job.alone
                 answer = await _ainvoke(kit, job, config) if alone else (await acall_once(job))["messages"]
-                ran = _came_to(job, answer)
+                ran = _came_to(kit, job, answer)
             except GraphInterrupt as stop:
                 ran = _waits(job, stop, asked)
 
@@ -99,11 +101,13 @@ def _returned(update: Update, asked: Sequence[Interrupt]) -> Any:
 
 def _invoke(kit: Kit, job: Job, config: RunnableConfig) -> list[Any]:
     try:
+        if _is_only_awaited(job.tool):
+            return _listed(finished(job.tool.ainvoke(_tool_call(kit, job, config), config)))
         return _listed(job.tool.invoke(_tool_call(kit, job, config), config))
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 - a tool's failure must not end the run (I7)
-        return list(_failed(job, _words(job.tool.name, error)).messages)
+        return _told(job, error)
 
 
 async def _ainvoke(kit: Kit, job: Job, config: RunnableConfig) -> list[Any]:
@@ -112,19 +116,33 @@ async def _ainvoke(kit: Kit, job: Job, config: RunnableConfig) -> list[Any]:
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 - a tool's failure must not end the run (I7)
-        return list(_failed(job, _words(job.tool.name, error)).messages)
+        return _told(job, error)
+
+
+def _is_only_awaited(tool: BaseTool) -> bool:
+    """Whether there is no other way to run the tool than to await it."""
+    return getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
+
+
+def _told(job: Job, error: Exception) -> list[Any]:
+    """A tool's failure as its answer. A resume value of the wrong shape is the caller's failure."""
+    if is_invalid_resume(error):
+        raise error
+    return list(_failed(job, _words(job.tool.name, error)).messages)
 
 
 def _tool_call(kit: Kit, job: Job, config: RunnableConfig) -> ToolCall:
     runtime: Runtime[Any] = get_runtime()
     given: ToolRuntime[Any, Any] = ToolRuntime(
-        state=job.state,
+        state=kit.shaped(job.state),
         context=runtime.context,
         config=config,
         stream_writer=runtime.stream_writer,
         tool_call_id=job.call_id,
         store=runtime.store,
         tools=list(kit.tools.values()),
+        execution_info=runtime.execution_info,
+        server_info=runtime.server_info,
     )
     arguments = filled(job.tool, job.arguments, job.state, given)
     return ToolCall(name=job.tool.name, args=arguments, id=job.call_id, type="tool_call")
@@ -142,31 +160,37 @@ def _words(name: str, error: Exception) -> str:
             return f"Error: {name} failed: {type(error).__name__}: {error}"
 
 
-def _came_to(job: Job, answer: Sequence[Any]) -> Ran:
-    """What a tool answered, as messages and updates. Exactly one message is the result of this call."""
+def _came_to(kit: Kit, job: Job, answer: Sequence[Any]) -> Ran:
+    """What a tool answered, as messages and writes. Exactly one message is the result of this call."""
     messages: list[BaseMessage] = []
-    update: dict[str, Any] = {}
+    writes: list[tuple[str, Any]] = []
     commands: list[Command[Any]] = []
     for item in answer:
         match item:
             case BaseMessage():
                 messages.append(item)
-            case Command(update=dict(changes)):
-                messages += _listed(changes.get("messages"))
-                update |= {name: value for name, value in changes.items() if name != "messages"}
-                if item.goto or item.graph:
-                    commands.append(Command(graph=item.graph, goto=item.goto))
+            case Command(graph=str()):
+                commands.append(item)  # all of it is another graph's
             case Command():
-                commands.append(item)
+                for name, value in written(item):
+                    if name == "messages":
+                        messages += convert_to_messages(_listed(value))
+                    else:
+                        writes.append((name, value))
+                if item.goto:
+                    commands.append(Command(goto=item.goto))
             case _:
                 return _failed(job, f"Error: {job.tool.name} failed: it answered {type(item).__name__}")
-    if {"todos", FOLD, APPROVALS} & update.keys():
+    if any(name in ("todos", *OURS) for name, _ in writes):
         return _failed(job, f"Error: {job.tool.name} failed: only the plan's own tools change the todos")
+    if lost := [name for name, _ in writes if name not in kit.channels]:
+        told = f"the state has no channel {lost[0]!r}, so what it wrote there would be lost"
+        return _failed(job, f"Error: {job.tool.name} failed: {told}")
     own = [one for one in messages if isinstance(one, ToolMessage) and one.tool_call_id == job.call_id]
     if len(own) != 1:
         said = to_langchain(ToolResult(job.call_id, job.tool.name, "done", changed=True))
         messages = [said, *(one for one in messages if one not in own)]
-    return Ran(tuple(messages), update, tuple(commands))
+    return Ran(tuple(messages), tuple(writes), tuple(commands))
 
 
 def _listed(answer: Any) -> list[Any]:
@@ -176,4 +200,4 @@ def _listed(answer: Any) -> list[Any]:
 
 
 def _failed(job: Job, text: str) -> Ran:
-    return Ran((to_langchain(ToolResult(job.call_id, job.tool.name, text, "error")),), {})
+    return Ran((to_langchain(ToolResult(job.call_id, job.tool.name, text, "error")),))

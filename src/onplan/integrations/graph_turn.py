@@ -14,7 +14,8 @@ from onplan.integrations.graph_state import plan_state
 from onplan.integrations.lcmessages import calls_of, from_langchain, mark_of
 from onplan.messages import Assistant, Note, ToolResult
 from onplan.plan.dialect import DIALECTS
-from onplan.plan.reminder import Reminder, at_stop, due_after_round, due_before_request
+from onplan.plan.reminder import Reminder, at_stop, due_after_round, due_before_request, position
+from onplan.plan.render import render_open
 from onplan.plan.settings import Settings
 from onplan.plan.state import State
 
@@ -47,6 +48,21 @@ def due_now(messages: Sequence[BaseMessage], state: State) -> Note | None:
     if state.turn.continued >= state.settings.max_continuations or _is_blocked(messages):
         return None
     return _note(at_stop(state))
+
+
+def recited_again(state: State) -> Reminder:
+    """The open todos, word for word, for a conversation that the messages with them were taken out of."""
+    lines = [
+        f"Earlier messages are no longer shown. The plan stands at revision {state.ledger.revision}. Open:",
+        render_open(state.plan, state.settings.dialect),
+        position(state),
+    ]
+    return Reminder("<reminder>" + "\n".join(lines) + "</reminder>", "distance", True)
+
+
+def after_removal(state: State) -> Note | None:
+    """What the model is told where messages that told of the plan were removed."""
+    return _note(recited_again(state)) if state.plan.open and not state.settings.tutorial else None
 
 
 def is_paused(message: BaseMessage) -> bool:

@@ -28,6 +28,7 @@ except ImportError as error:
         f'onplan.integrations.langchain needs LangChain ({error}): pip install "onplan[langchain]"'
     ) from None
 
+from onplan.integrations.graph_model import ChatModel
 from onplan.integrations.graph_state import SNAPSHOT_EVERY, merged
 from onplan.integrations.langchain_answers import answer_of, declines, note_of, plan_answer
 from onplan.integrations.langchain_replies import last_reply, mended, paired, turn_of, used_ids
@@ -41,6 +42,8 @@ from onplan.plan.settings import Planning, Reminders, settings
 from onplan.plan.state import State
 from onplan.plan.todo import Rules
 from onplan.planning import prompt_text
+
+__all__ = ["ChatModel", "PlanMiddleware", "PlanningState", "SlimState"]
 
 _UNREADABLE_IN_A_TURN = 3
 """How often in a turn a reply of nothing but unreadable calls is answered; the next one ends the turn."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from onplan.integrations.graph_turn import recited_again
 from onplan.integrations.lcmessages import calls_of, from_langchain
 from onplan.messages import Assistant, Call, Message, Note, ToolResult, User
 from onplan.plan.changes import Edited, Written
 from onplan.plan.dialect import DIALECTS
 from onplan.plan.ledger import Action, Ledger
-from onplan.plan.reminder import Reminder, due_after_round, due_before_request, position
-from onplan.plan.render import render_open
+from onplan.plan.reminder import Reminder, due_after_round, due_before_request
 from onplan.plan.settings import Settings
 from onplan.plan.state import State, evolve
 from onplan.plan.stats import Distance
@@ -32,8 +32,11 @@ _OTHERWISE = ("version", "settings", "revisions", "past", "future")
 
 
 def latest(counters: dict[str, Any], writes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The reducer of the counters' channel: the last ones."""
-    return writes[-1] if writes else counters
+    """The reducer of the counters' channel: the last of each, as a write holds only those that changed."""
+    for write in writes:
+        plan = {**counters.get("plan", {}), **write.get("plan", {})}
+        counters = {**counters, **write, "plan": plan}
+    return counters
 
 
 def newest(revisions: list[dict[str, Any]], writes: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -48,7 +51,8 @@ class Thread:
 
     `folded`: the id of the last message that counts in `state`; `waiting`: calls whose results do not yet;
     `recited`: the id of the message that last carried the open todos; `blocked`: in this turn a call was
-    answered in its tool's place, or a question to the person was not; `stored`: the ledger in its channel.
+    answered in its tool's place, or a question to the person was not; `stored` and `counted`: the ledger and
+    the counters as their channels have them.
     """
 
     state: State
@@ -57,6 +61,7 @@ class Thread:
     recited: str = ""
     blocked: bool = False
     stored: Ledger | None = None
+    counted: Mapping[str, Any] | None = None
 
     @property
     def todos(self) -> list[dict[str, Any]]:
@@ -88,6 +93,7 @@ def load(values: Mapping[str, Any], settings: Settings) -> Thread:
         counters["recited"],
         bool(counters["blocked"]),
         stored,
+        counters,
     )
 
 
@@ -134,22 +140,25 @@ def _first(plan: Plan, messages: Sequence[AnyMessage], settings: Settings) -> Th
 
 
 def dump(thread: Thread) -> dict[str, Any]:
-    """The update that stores `thread`; of the ledger only what is not stored yet."""
-    kept = snapshot(thread.state)
+    """The update that stores `thread`: only what is not stored yet."""
+    kept, known = snapshot(thread.state), thread.counted or {}
     counters = {name: _short(value) for name, value in kept.items() if name not in _OTHERWISE}
-    update: dict[str, Any] = {
-        COUNTERS: {
-            "plan": counters,
-            "folded": thread.folded,
-            "waiting": list(thread.waiting),
-            "recited": thread.recited,
-            "blocked": thread.blocked,
-        }
+    place = {
+        "folded": thread.folded,
+        "waiting": list(thread.waiting),
+        "recited": thread.recited,
+        "blocked": thread.blocked,
     }
+    new = {"plan": _news(counters, known.get("plan", {})), **_news(place, known)}
+    update: dict[str, Any] = {COUNTERS: new}
     if thread.state.ledger is not thread.stored:
         known = thread.stored.revision if thread.stored else 0
         update |= {"todos": thread.todos, LEDGER: [one for one in kept["revisions"] if one["number"] > known]}
     return update
+
+
+def _news(counters: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in counters.items() if name not in known or known[name] != value}
 
 
 def _short(value: Any) -> Any:
@@ -201,7 +210,7 @@ def folded(
                     fold.state = replace(fold.state, distance=distance)
             case _:
                 pass
-    return Thread(fold.state, last, tuple(waiting), recited, blocked, thread.stored)
+    return Thread(fold.state, last, tuple(waiting), recited, blocked, thread.stored, thread.counted)
 
 
 def is_blocked(result: ToolResult) -> bool:
@@ -246,19 +255,10 @@ def due(thread: Thread, state_messages: Sequence[AnyMessage], sent: Sequence[Any
     state = thread.state
     told = state.seen >= state.ledger.revision
     if told and state.plan.open and _is_lost(thread, sent) and not state.settings.tutorial:
-        return _again(state)
+        return recited_again(state)
     after_round = bool(state_messages) and isinstance(state_messages[-1], ToolMessage)
     return due_after_round(state) if after_round else due_before_request(state)
 
 
 def _is_lost(thread: Thread, sent: Sequence[AnyMessage]) -> bool:
     return all(message.id != thread.recited for message in sent)
-
-
-def _again(state: State) -> Reminder:
-    lines = [
-        f"Earlier messages are no longer shown. The plan stands at revision {state.ledger.revision}. Open:",
-        render_open(state.plan, state.settings.dialect),
-        position(state),
-    ]
-    return Reminder("<reminder>" + "\n".join(lines) + "</reminder>", "distance", True)

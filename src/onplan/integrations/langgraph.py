@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal
 
 try:
     from langchain_core.runnables import Runnable, RunnableLambda
     from langchain_core.tools import BaseTool
+    from langgraph.channels import DeltaChannel as _  # noqa: F401 - to name a LangGraph that is too old
     from langgraph.graph import START, StateGraph
     from langgraph.graph.state import CompiledStateGraph
 except ImportError as error:
     raise ImportError(
-        'onplan.integrations.langgraph needs LangGraph: pip install "onplan[langgraph]"'
-    ) from error
+        f'onplan.integrations.langgraph needs LangGraph ({error}): pip install "onplan[langgraph]"'
+    ) from None
 
 from onplan.errors import ToolDefinitionError
-from onplan.integrations.graph_batch import Kit
+from onplan.integrations.graph_kit import Kit
+from onplan.integrations.graph_model import ChatModel
 from onplan.integrations.graph_nodes import Ways, answers, approval_node, chat_nodes
 from onplan.integrations.graph_state import (
     PlanState,
     Todo,
     channels_of,
+    messages_of,
     plan_state,
     require_channels,
     working_schema,
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
 __all__ = [
+    "ChatModel",
     "PlanState",
     "Todo",
     "add_plan_nodes",
@@ -97,7 +102,8 @@ def build_graph(
     offered = add_plan_nodes(builder, tools, given, approve=approve)
     told = "\n\n".join(part for part in (system, _planning_text(given)) if part)
     chat, achat = chat_nodes(_bound(model, offered), told)
-    builder.add_node("chat", RunnableLambda(chat, achat))
+    add: Any = builder.add_node  # its overloads know no runnable with a schema of its own
+    add("chat", RunnableLambda(chat, achat), input_schema=messages_of(state_schema))
     graph = builder.compile(checkpointer=checkpointer, store=store, name=name)
     graph.stream_channels = list(channels_of(state_schema))  # what the nodes keep for themselves is not shown
     return graph
@@ -117,19 +123,32 @@ def add_plan_nodes(
     """
     require_channels(builder.state_schema)
     offered = [as_tool(tool) for tool in tools]
-    kit = Kit(given, {tool.name: tool for tool in offered}, asks=approve)
+    schema = builder.state_schema
+    kit = Kit(given, {tool.name: tool for tool in offered}, approve, schema, builder.channels)
     clash = next((name for name in kit.plan_names if name in kit.tools), None)
     if clash or len(kit.tools) < len(offered):
         raise ToolDefinitionError(f"two tools are named {clash or _first_double(offered)}")
-    ways, working = Ways(kit), working_schema(builder.state_schema)
+    ways, working = Ways(kit), working_schema(schema)
     add: Any = builder.add_node  # its overloads know no runnable with a schema of its own
     add("human_approval", approval_node(kit), input_schema=working)
     add("tools", RunnableLambda(*tools_nodes(kit)), input_schema=working)
-    builder.add_conditional_edges(START, ways.from_start)
-    builder.add_conditional_edges("chat", ways.from_chat)
-    builder.add_conditional_edges("tools", ways.from_tools)
+    builder.add_conditional_edges(START, _reading(working, ways.from_start))
+    builder.add_conditional_edges("chat", _reading(working, ways.from_chat))
+    builder.add_conditional_edges("tools", _reading(working, ways.from_tools))
     builder.add_edge("human_approval", "tools")
     return [*(plan_tools(given) if kit.plan_names else ()), *offered]
+
+
+def _reading(schema: type[Any], way: Callable[..., Any]) -> Callable[..., Any]:
+    """The way, reading this schema, as LangGraph takes it from the annotations: a dict, whatever class
+    declares the state."""
+
+    @wraps(way)
+    def path(*given: Any, **named: Any) -> Any:
+        return way(*given, **named)
+
+    path.__annotations__ = {**way.__annotations__, "state": schema}
+    return path
 
 
 def _first_double(tools: Sequence[BaseTool]) -> str:

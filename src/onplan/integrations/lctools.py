@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import copy
+import contextvars
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, cast
 
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
 from langchain_core.tools import tool as langchain_tool
-from langchain_core.tools.base import get_all_basemodel_annotations
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
-from pydantic import BaseModel, Field, WithJsonSchema, create_model
+from langgraph.prebuilt import InjectedState
+from pydantic import BaseModel, Field, PydanticInvalidForJsonSchema, WithJsonSchema, create_model
 
 from onplan.errors import PlanError, ToolDefinitionError, ToolError
+from onplan.integrations.lcinjections import injections
 from onplan.plan.changes import PlanCall
 from onplan.plan.dialect import tool_schemas
 from onplan.plan.render import render_answer, render_plan
@@ -31,66 +30,23 @@ READ_ONLY = "read_only"
 """The key of a tool's `metadata` that says it changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Injections:
-    """The parameters of a tool that the runtime fills. `state`: the field of the state that each wants,
-    empty for the whole of it."""
-
-    state: Mapping[str, str]
-    store: tuple[str, ...] = ()
-    runtime: tuple[str, ...] = ()
-    call_id: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.state, *self.store, *self.runtime, *self.call_id)
-
-
 def two_views(tool: BaseTool) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The JSON schema of the parameters that the model sees, and the names of those that the runtime fills.
 
-    Source: the first seed's lens. A parameter in neither is optional and left alone by both.
+    Source: the first seed's lens. Raises `ToolDefinitionError` for parameters that JSON cannot describe.
     """
-    seen = cast("dict[str, Any]", convert_to_openai_tool(tool)["function"]["parameters"])
-    return seen, injections(tool).names
+    try:
+        offered = convert_to_openai_tool(tool)
+    except PydanticInvalidForJsonSchema as error:
+        why = str(error).partition("\n")[0]
+        raise ToolDefinitionError(f"tool {tool.name}: its parameters have no JSON schema: {why}") from None
+    return cast("dict[str, Any]", offered["function"]["parameters"]), injections(tool).names
 
 
 def needs_state(tool: BaseTool) -> bool:
     """Whether the tool asks for the graph's state. A plain parameter named `state` does not: the model sees
     that one and fills it."""
     return bool(injections(tool).state)
-
-
-def injections(tool: BaseTool) -> Injections:
-    """What the runtime has to fill in when it calls the tool."""
-    state: dict[str, str] = {}
-    found: dict[type, list[str]] = {InjectedStore: [], ToolRuntime: [], InjectedToolCallId: []}
-    for name, hint in _annotations(tool).items():
-        wanted = _mark(hint, InjectedState)
-        if wanted is not None:
-            state[name] = getattr(wanted, "field", None) or ""
-        for kind, names in found.items():
-            if _mark(hint, kind) is not None:
-                names.append(name)
-    stores, runtimes, ids = (tuple(names) for names in found.values())
-    return Injections(state, stores, runtimes, ids)
-
-
-def filled(
-    tool: BaseTool, sent: Mapping[str, Any], state: Mapping[str, Any], runtime: ToolRuntime[Any, Any]
-) -> dict[str, Any]:
-    """The arguments of one call: the model's, and what only the runtime may say, whatever the model sent.
-
-    `state` and what is in it are copied, so that a tool which changes them changes nothing (the first seed
-    hands out the state itself and warns of it).
-    """
-    wanted = injections(tool)
-    arguments = {name: value for name, value in sent.items() if name not in wanted.names}
-    for name, part in wanted.state.items():
-        arguments[name] = copy.deepcopy(state.get(part)) if part else copy.deepcopy(dict(state))
-    for name in wanted.runtime:
-        arguments[name] = replace(runtime, state=copy.deepcopy(dict(state)))
-    return arguments | dict.fromkeys(wanted.store, runtime.store)
 
 
 def as_tool(offered: BaseTool | Tool | Callable[..., Any]) -> BaseTool:
@@ -101,6 +57,8 @@ def as_tool(offered: BaseTool | Tool | Callable[..., Any]) -> BaseTool:
     match offered:
         case BaseTool():
             return offered
+        case type() if issubclass(offered, BaseTool):
+            return _made(offered)
         case Tool():
             return from_onplan(offered)
         case _ if callable(offered):
@@ -111,6 +69,13 @@ def as_tool(offered: BaseTool | Tool | Callable[..., Any]) -> BaseTool:
                 raise ToolDefinitionError(f"tool {name}: {error}") from None
         case _:
             raise ToolDefinitionError(f"not a tool: {offered!r:.80}")
+
+
+def _made(kind: type[BaseTool]) -> BaseTool:
+    try:
+        return kind()  # pyright: ignore[reportCallIssue] # whether it needs arguments is to be seen
+    except (ValueError, TypeError):
+        raise ToolDefinitionError(f"{kind.__name__} is a class: give an instance of it") from None
 
 
 def from_onplan(tool: Tool, inject: Mapping[str, Provider] | None = None) -> BaseTool:
@@ -158,7 +123,7 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
         except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
             failure.append(error)
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
     thread.start()
     thread.join()
     if failure:
@@ -214,29 +179,3 @@ def _structured(schema: Mapping[str, Any], asks: type[BaseModel], run: Callable[
         func=run,
         metadata={READ_ONLY: True},  # nothing outside of the plan changes
     )
-
-
-# --- annotations ------------------------------------------------------------------------------------
-
-
-def _annotations(tool: BaseTool) -> dict[str, Any]:
-    """The hints of all parameters, from the schema and from the function."""
-    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except (NameError, TypeError):
-        hints = {}
-    hints.pop("return", None)
-    if isinstance(tool.args_schema, dict):
-        return hints
-    return {**hints, **get_all_basemodel_annotations(tool.get_input_schema())}
-
-
-def _mark(hint: Any, kind: type) -> object | None:
-    """The mark of that kind in a hint, as a class or as a value; `None` if there is none."""
-    candidates = (hint, *getattr(hint, "__metadata__", ()), *get_args(hint))
-    for candidate in candidates:
-        plain = getattr(candidate, "__origin__", candidate)  # ToolRuntime may be parametrised
-        if isinstance(candidate, kind) or (isinstance(plain, type) and issubclass(plain, kind)):
-            return candidate
-    return None
