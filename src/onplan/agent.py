@@ -33,7 +33,7 @@ from onplan.plan.state import State
 from onplan.plan.todo import Plan, Todo
 from onplan.planning import Planning, prompt_text
 from onplan.protocols import Approval, Approver, Holder, Model, Question, SessionStore
-from onplan.session import InboxRequest, Session, new_id
+from onplan.session import Session, new_id
 from onplan.stores.holder import this_process
 from onplan.stores.memory import MemoryStore
 from onplan.toolset import Provider, Tool, Toolset
@@ -99,11 +99,12 @@ class Agent:
         self._offered = offered
         self._closers = closers
         self._relay = relay
-        self._inbox = Inbox(session, revise=self._serve, say=self.steer, warn=relay.emit)
+        self._inbox = Inbox(session, revise=planning.requested, warn=relay.emit)
         self._parts = msgspec.structs.replace(parts, hooks=self._hooks())
         self._steering: list[str] = []
         self._turn: asyncio.Task[TurnEnded] | None = None
         self._shortening: asyncio.Task[Compacted | None] | None = None
+        self._told: dict[str, Plan | str] = {}
         self._closed = False
 
     @classmethod
@@ -202,7 +203,7 @@ class Agent:
             ended = self._relay.ended or TurnEnded("interrupted")
         finally:
             self._turn = None
-        await finished(self._describe(ended))
+        await finished(self._describe(ended=ended.reason))
         if current is not None and current.cancelling() > before:
             raise asyncio.CancelledError
         return self._result(ended)
@@ -311,6 +312,7 @@ class Agent:
         record = await revision
         if record is not None:
             await self._session.append(record)
+            await self._describe()
         return self.plan
 
     # --- another model, another dialect ---
@@ -400,7 +402,8 @@ class Agent:
 
     async def _before_request(self, view: View) -> tuple[Note, ...]:
         """What others and the person have asked for since the last request."""
-        await self._inbox.serve()
+        await self._inbox.serve(lambda text: self._heard(text, view))
+        await self._describe(ended="")
         return tuple([note for text in self.unsent() for note in await self._heard(text, view)])
 
     async def _heard(self, text: str, view: View) -> list[Note]:
@@ -418,21 +421,15 @@ class Agent:
         session's inbox, whichever is answered first."""
         return await self._inbox.approval(approver, question)
 
-    async def _serve(self, request: InboxRequest) -> None:
-        match request.action:
-            case "undo":
-                await self.undo_plan()
-            case "redo":
-                await self.redo_plan()
-            case _:
-                await self.edit_plan(request.todos, base=request.base)
-
-    async def _describe(self, ended: TurnEnded) -> None:
-        title = " ".join(self._session.first_words.split())[:80]
+    async def _describe(self, **ended: str) -> None:
+        """Keep the session's line in the list as things are, so that it is right after a `kill -9` too."""
+        told = {**self._told, "plan": self.plan, **ended}
+        if told == self._told:
+            return
+        self._told = told
+        title = " ".join(self._session.first_words[:1_000].split())[:80]
         try:
-            await self._session.describe(
-                title=title, done=self.plan.done, total=len(self.plan), ended=ended.reason
-            )
+            await self._session.describe(title=title, done=self.plan.done, total=len(self.plan), **ended)
         except OnplanError as error:
             self._parts.emit(Warned(str(error)))
 

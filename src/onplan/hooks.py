@@ -211,7 +211,6 @@ async def consult_one(
     known: tuple[type, ...] | None = None,
 ) -> tuple[Any, ...]:
     """What one hook answers; nothing, and a warning, if it fails or answers what is not `known`."""
-    name = getattr(hook, "__qualname__", type(hook).__name__)
     try:
         answer = hook(*args)
         if answer is None:
@@ -220,16 +219,18 @@ async def consult_one(
     except asyncio.CancelledError:
         if is_cancelled():
             raise
-        warn(Warned(f"hook {name} gave up by itself and was skipped"))
+        warn(Warned(f"hook {_name(hook)} gave up by itself and was skipped"))
         return ()
     except Exception as error:  # noqa: BLE001 - a failing hook warns and lets pass (I7)
-        warn(Warned(f"hook {name} failed and was skipped: {type(error).__name__}: {error}"))
+        warn(Warned(f"hook {_name(hook)} failed and was skipped: {type(error).__name__}: {error}"))
         return ()
     answers = cast("tuple[Any, ...]", answer) if isinstance(answer, tuple) else (answer,)
-    return tuple(one for one in answers if _counts(one, name, warn, known))
+    return tuple(one for one in answers if _counts(one, hook, warn, known))
 
 
-def _counts(answer: Any, name: str, warn: Callable[[Event], None], known: tuple[type, ...] | None) -> bool:
+def _counts(
+    answer: Any, hook: Callable[..., Any], warn: Callable[[Event], None], known: tuple[type, ...] | None
+) -> bool:
     """Whether an answer is a decision that the event takes; what the person is to read is told here."""
     if isinstance(answer, Warned):
         warn(answer)
@@ -240,9 +241,16 @@ def _counts(answer: Any, name: str, warn: Callable[[Event], None], known: tuple[
         return True
     may = ", ".join(kind.__name__ for kind in known) or "nothing"
     warn(
-        Warned(f"hook {name} answered {type(answer).__name__} and was skipped: it may answer {may}, or None")
+        Warned(
+            f"hook {_name(hook)} answered {type(answer).__name__} and was skipped: "
+            f"it may answer {may}, or None"
+        )
     )
     return False
+
+
+def _name(hook: Callable[..., Any]) -> str:
+    return getattr(hook, "__qualname__", type(hook).__name__)
 
 
 def settled(decided: Sequence[Allow | Ask | Deny]) -> Allow | Deny | None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from onplan.cancellation import unbroken
-from onplan.errors import OnplanError, StoreError
-from onplan.events import ApprovalRequested, Event, Warned
+from onplan.errors import PlanError, StoreError
+from onplan.events import ApprovalRequested, Event, Record, Warned
+from onplan.messages import Note
 from onplan.protocols import ANSWERED_ELSEWHERE, Approval, Approved, Approver, Question, Rejected
 from onplan.session import InboxRequest, Session
 
@@ -20,42 +21,53 @@ _LOOKS_AFTER = 0.25
 
 
 class Inbox:
-    """`revise` makes the change of the plan that a request asks for; `say` takes words for the model."""
+    """`revise` answers with the record of a change of the plan, if it is one. A request leaves the inbox in
+    the step that logs what came of it: no failure of the store, and no end of the process, comes between."""
 
     def __init__(
         self,
         session: Session,
         *,
-        revise: Callable[[InboxRequest], Awaitable[None]],
-        say: Callable[[str], object],
+        revise: Callable[[InboxRequest], Awaitable[Record | None]],
         warn: Callable[[Event], None],
     ) -> None:
         self._session = session
         self._revise = revise
-        self._say = say
         self._warn = warn
         self._answers: dict[str, Approval] = {}
 
-    async def serve(self) -> None:
-        """Take what is there and do it; what cannot be done is a warning, and the rest is done."""
-        for request in await self._session.take_requests():
-            try:
-                await self._do(request)
-            except OnplanError as error:
-                self._warn(Warned(f"a change of the plan from outside was refused: {error}"))
+    async def serve(self, heard: Callable[[str], Awaitable[Sequence[Note]]]) -> None:
+        """Do what is there, in order, between two requests to the model. `heard` answers with what the log is
+        to hold of words for it. What is refused, or has to wait because the store fails, is a warning."""
+        try:
+            for number, request in await self._session.requests():
+                if request.action == "say":
+                    await self._session.append(*await heard(request.text), served=(number,))
+                else:
+                    await self._do(number, request)
+        except StoreError as error:
+            self._warn(Warned(f"what others asked for has to wait: {error}"))
 
-    async def _do(self, request: InboxRequest) -> None:
+    async def _do(self, number: int, request: InboxRequest) -> None:
+        """Whatever may also be done in the middle of a round."""
+        done: Record | None = None
         match request.action:
             case "edit" | "undo" | "redo":
-                await self._revise(request)
+                done = await self._revision(request)
             case "approve":
                 self._answers[request.call_id] = Approved()
             case "deny":
                 self._answers[request.call_id] = Rejected(request.reason)
-            case "say":
-                self._say(request.text)
             case other:
                 self._warn(Warned(f"a request that onplan does not know was left out: {other[:40]!r}"))
+        await self._session.append(*([done] if done else []), served=(number,))
+
+    async def _revision(self, request: InboxRequest) -> Record | None:
+        try:
+            return await self._revise(request)
+        except PlanError as error:
+            self._warn(Warned(f"a change of the plan from outside was refused: {error}"))
+            return None
 
     async def approval(self, approver: Approver, question: Question) -> Approval:
         """The person's answer, from `approver` or through the inbox, whichever comes first.
@@ -82,7 +94,9 @@ class Inbox:
 
     async def _look(self) -> None:
         with contextlib.suppress(StoreError):  # the person can still answer here
-            await self.serve()
+            for number, request in await self._session.requests():
+                if request.action != "say":  # words have to wait for the results of the round
+                    await self._do(number, request)
 
 
 async def _ended(asked: asyncio.Future[Approval], told: str | None) -> None:

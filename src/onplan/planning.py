@@ -60,6 +60,7 @@ from onplan.plan.settings import Settings
 from onplan.plan.state import State, decide, evolve, fingerprint
 from onplan.plan.stored import outcome_from_json, outcome_to_json
 from onplan.plan.todo import Fault, Plan, Todo
+from onplan.session import InboxRequest
 from onplan.toolset import Ctx, Param, Provider, Tool, ToolOutput
 
 Judge = Callable[[PlanChange], Awaitable[str | None]]
@@ -364,6 +365,16 @@ class Planning:
     async def redone(self) -> PlanEdited | None:
         """The record of a redo. Raises `PlanError` when nothing was undone."""
         return await self._revised(self.state.ledger.redo_target(), "redo")
+
+    async def requested(self, request: InboxRequest) -> PlanEdited | None:
+        """The record of an edit, undo or redo that somebody asks for from outside. Raises `PlanError`."""
+        match request.action:
+            case "undo":
+                return await self.undone()
+            case "redo":
+                return await self.redone()
+            case _:
+                return await self.edited(request.todos, base=request.base)
 
     async def _revised(self, plan: Plan, action: Action) -> PlanEdited | None:
         if action == "write" or plan == self.plan:

@@ -139,6 +139,13 @@ class Row(msgspec.Struct, frozen=True):
     body: bytes
 
 
+class InboxRow(msgspec.Struct, frozen=True):
+    """A request that lies in a session's inbox. `id` tells it from the others that lie there."""
+
+    id: int
+    body: bytes
+
+
 class SessionStore(Protocol):
     """Keeps append-only logs.
 
@@ -147,6 +154,8 @@ class SessionStore(Protocol):
     new row; if the log does not end at `seq - 1` somebody else has written and `SessionBusy` is
     raised with nothing stored. A session that does not exist raises `SessionNotFound`. Any other
     failure to read or write raises `StoreError` with one clear line. Bodies come back byte for byte.
+    `served`: requests that leave the session's inbox in the same step, all or none with the rows, so that
+    what others asked for is either in the inbox or done; ids that are not there do not matter.
     `in_place`: no method ever waits (awaits something unfinished), so a cancellation cannot fall into one.
     """
 
@@ -157,7 +166,9 @@ class SessionStore(Protocol):
         """Make an empty log. Raises `StoreError` if the id is taken."""
         ...
 
-    async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None: ...
+    async def append(
+        self, session: str, seq: int, bodies: Sequence[bytes], *, time: float, served: Sequence[int] = ()
+    ) -> None: ...
 
     async def load(self, session: str, *, after: int = 0) -> list[Row]:
         """The rows with `seq > after`, in order."""
@@ -196,8 +207,8 @@ class SessionStore(Protocol):
         """Leave a request in the session's inbox for its holder."""
         ...
 
-    async def take_requests(self, session: str) -> list[bytes]:
-        """Take all requests out of the inbox, oldest first; each is taken exactly once."""
+    async def requests(self, session: str) -> list[InboxRow]:
+        """What lies in the inbox, oldest first. It stays there until `append` serves it."""
         ...
 
     async def close(self) -> None:

@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from onplan.errors import PlanError, SessionBusy
-from onplan.events import PlanEdited
 from onplan.planning import Planning
 from onplan.protocols import Holder, SessionStore
 from onplan.session import InboxRequest, Session, leave_request, read
@@ -35,7 +34,7 @@ async def revise(store: SessionStore, session: str, request: InboxRequest, holde
     planning = Planning()
     for stamped in read(await store.load(session)):
         planning.fold(stamped.record)
-    if await _record(planning, request) is None:
+    if await planning.requested(request) is None:
         return Revised("unchanged")
     try:
         return await _alone(store, session, request, holder)
@@ -48,40 +47,26 @@ async def _alone(store: SessionStore, session: str, request: InboxRequest, holde
     planning = Planning()
     opened = await Session.resume(store, holder, session, folds=(planning.fold,))
     try:
-        refused = await _earlier(opened, planning, store)
-        made = await _make(opened, planning, request)
+        refused = await _earlier(opened, planning)
+        record = await planning.requested(request)
+        if record is not None:
+            await opened.append(record)
         await opened.describe(done=planning.plan.done, total=len(planning.plan))
-        return Revised("made" if made else "unchanged", refused=refused)
+        return Revised("made" if record else "unchanged", refused=refused)
     finally:
         await opened.close()
 
 
-async def _earlier(opened: Session, planning: Planning, store: SessionStore) -> tuple[str, ...]:
+async def _earlier(opened: Session, planning: Planning) -> tuple[str, ...]:
     """What was left for a holder who died goes first; what is not about the plan stays there."""
     refused: list[str] = []
-    for request in await opened.take_requests():
+    for number, request in await opened.requests():
         if request.action not in _OF_THE_PLAN:
-            await leave_request(store, opened.id, request)
             continue
+        record = None
         try:
-            await _make(opened, planning, request)
+            record = await planning.requested(request)
         except PlanError as error:
             refused.append(str(error))
+        await opened.append(*([record] if record else []), served=(number,))
     return tuple(refused)
-
-
-async def _make(opened: Session, planning: Planning, request: InboxRequest) -> bool:
-    record = await _record(planning, request)
-    if record is not None:
-        await opened.append(record)
-    return record is not None
-
-
-async def _record(planning: Planning, request: InboxRequest) -> PlanEdited | None:
-    match request.action:
-        case "undo":
-            return await planning.undone()
-        case "redo":
-            return await planning.redone()
-        case _:
-            return await planning.edited(request.todos, base=request.base)

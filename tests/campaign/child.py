@@ -1,18 +1,23 @@
 """A real agent run that goes on until it is killed: `python child.py STORE [SESSION]`.
 
 Before each request it tells its parent, one line each on standard output, what the model has been told so
-far: `session ID`, and `told REVISION STEP` for the newest accepted plan write in the conversation.
+far: `session ID`, `sent COUNT DIGEST` for the messages of the request, and `told REVISION STEP` for the
+newest accepted plan write in it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+import msgspec
 
 from onplan.coding import coding_agent
 from onplan.compaction import CompactionPolicy
-from onplan.messages import Call, Note, ToolResult
+from onplan.messages import Call, Message, Note, ToolResult
 from onplan.models.scripted import Reply, ScriptedModel
 from onplan.parts import Limits
 from onplan.protocols import Request
@@ -29,11 +34,15 @@ def todos(step: int) -> dict[str, object]:
     }
 
 
+def digest(messages: Sequence[Message]) -> str:
+    return hashlib.blake2b(msgspec.json.encode(list(messages)), digest_size=16).hexdigest()
+
+
 def tell(*words: object) -> None:
     print(*words, flush=True)
 
 
-LIMIT = 5_000
+LIMIT = 3_500
 """Tokens at which the conversation is made shorter: again and again in every run."""
 
 
@@ -47,6 +56,7 @@ class Script:
         last = request.messages[-1]
         if isinstance(last, Note) and last.kind == "compaction":
             return "Much was done; all of it is finished."  # a lie: the plan has to say otherwise
+        tell("sent", len(request.messages), digest(request.messages))
         for message in reversed(request.messages):
             kept = (message.details or {}).get("plan") if isinstance(message, ToolResult) else None
             if isinstance(kept, dict) and kept.get("type") == "written":

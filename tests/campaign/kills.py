@@ -1,7 +1,7 @@
 """The kill campaign: a real child process is killed at a random point, then its session is looked at.
 
-While it works its conversation is made shorter again and again, and a person edits its plan through the
-inbox; afterwards its session is also forked at a random point.
+While it works its conversation is made shorter again and again, and a person edits its plan and says
+something through the inbox; afterwards its session is also forked at a random point.
 `python tests/campaign/kills.py --kills 300` prints the figures of docs/reliability.md.
 """
 
@@ -18,17 +18,22 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from child import digest
 
 from onplan.coding import coding_agent
 from onplan.errors import PlanError
 from onplan.events import Compacted, PlanEdited, Record, ToolStarted
 from onplan.messages import Assistant, Call, Message, Note, ToolResult
 from onplan.models.scripted import ScriptedModel
+from onplan.plan.settings import ReminderPolicy
 from onplan.plan.state import State
 from onplan.planning import plan_of
-from onplan.session import InboxRequest, fork, leave_request, read
+from onplan.session import InboxRequest, leave_request, read
+from onplan.session.conversation import Conversation
+from onplan.session.forking import fork
 from onplan.stores.sqlite import SqliteStore
 
 CHILD = Path(__file__).with_name("child.py")
@@ -47,8 +52,9 @@ class Figures:
     in_tool: int = 0
     resumed: int = 0
     compactions: int = 0
-    edits_left: int = 0
-    edits_made: int = 0
+    requests: int = 0
+    left: int = 0
+    served_by_child: int = 0
     forks: int = 0
     faults: list[str] = field(default_factory=list[str])
 
@@ -58,8 +64,10 @@ class Told:
     """What the child had told its model when it died."""
 
     session: str
-    revision: int
-    step: str
+    writes: dict[int, str]
+    """The step of each revision that a model was told of."""
+    sent: list[tuple[int, str]]
+    """How many messages each request held, and their digest."""
 
 
 def campaign(kills: int, seed: int, folder: Path) -> Figures:
@@ -70,7 +78,6 @@ def campaign(kills: int, seed: int, folder: Path) -> Figures:
     for number in range(kills):
         told = run_and_kill(folder, session if number % 3 else "", chance.uniform(0.0, 0.35), edit=number)
         figures.kills += 1
-        figures.edits_left += 1
         found = asyncio.run(inspect(folder, told, figures, edit=number))
         found += asyncio.run(forked(folder, told.session, chance, figures))
         figures.faults += [f"kill {number}: {fault}" for fault in found]
@@ -83,9 +90,14 @@ def mine(number: int) -> str:
     return f"mine {number}"
 
 
+def words(number: int) -> str:
+    """What the person says in a run."""
+    return f"words {number}"
+
+
 def run_and_kill(folder: Path, session: str, delay: float, *, edit: int) -> Told:
-    """Start a child, wait until its first request, leave an edit of its plan, then `delay` seconds later
-    SIGKILL it."""
+    """Start a child, wait until its first request, leave an edit of its plan and words for its model, then
+    `delay` seconds later SIGKILL it."""
     with _child(folder, session) as child:
         lines: list[str] = []
         ready = threading.Event()
@@ -101,7 +113,7 @@ def run_and_kill(folder: Path, session: str, delay: float, *, edit: int) -> Told
         listener.start()
         if not ready.wait(_START):
             raise RuntimeError("the child said nothing")
-        asyncio.run(_leave_edit(folder, _told(lines).session, edit))
+        asyncio.run(_leave(folder, _told(lines).session, edit))
         time.sleep(delay)
         child.send_signal(signal.SIGKILL)
         child.wait()
@@ -109,10 +121,11 @@ def run_and_kill(folder: Path, session: str, delay: float, *, edit: int) -> Told
     return _told(lines)
 
 
-async def _leave_edit(folder: Path, session: str, number: int) -> None:
+async def _leave(folder: Path, session: str, number: int) -> None:
     store = SqliteStore.open(folder / "sessions.sqlite3")
     todo = {"content": mine(number), "status": "pending"}
     await leave_request(store, session, InboxRequest("edit", (todo,)))
+    await leave_request(store, session, InboxRequest("say", text=words(number)))
     await store.close()
 
 
@@ -127,16 +140,18 @@ def _child(folder: Path, session: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def _told(lines: list[str]) -> Told:
-    session, revision, step = "", 0, ""
+    told = Told("", {}, [])
     for line in lines:
         match line.split():
             case ["session", name]:
-                session = name
-            case ["told", number, name] if line.endswith("\n"):
-                revision, step = int(number), name
+                told = replace(told, session=name)
+            case ["told", number, *step] if line.endswith("\n"):
+                told.writes[int(number)] = " ".join(step)
+            case ["sent", count, digest] if line.endswith("\n"):
+                told.sent.append((int(count), digest))
             case _:
                 pass
-    return Told(session, revision, step)
+    return told
 
 
 async def inspect(folder: Path, told: Told, figures: Figures, *, edit: int) -> list[str]:
@@ -148,25 +163,25 @@ async def inspect(folder: Path, told: Told, figures: Figures, *, edit: int) -> l
     agent = await coding_agent(folder / "workspace", model=model, store=store, auto=True, resume=told.session)
     figures.resumed += 1
     after = [stamped.record for stamped in read(await store.load(told.session))]
-    state = agent.plan_state
-    if state.ledger.revision < told.revision:
-        faults.append(f"revision {told.revision} was told to the model, the log has {state.ledger.revision}")
-    elif told.revision and state.ledger.at(told.revision).todos[0].content != f"step {told.step}":
-        faults.append(f"revision {told.revision} is not the plan that was told")
+    faults += _writes(told, before)
+    faults += _requests(told, before)
     faults += _pairing(after)
-    faults += _view(agent.messages, state)
+    faults += _view(agent.messages, agent.plan_state)
     faults += _kinds(before, after, figures)
     figures.compactions += sum(isinstance(record, Compacted) for record in before)
     result = await agent.run("stop")
-    # Taken by the child, and then in its log, or by the one who resumed.
+    # Served by the child, and then in its log, or by the one who resumed: once.
     log = [stamped.record for stamped in read(await store.load(told.session))]
-    edits = [record for record in log if isinstance(record, PlanEdited)]
-    if not any(record.todos[0]["content"] == mine(edit) for record in edits):
-        faults.append("an edit that was left in the inbox is not in the log")
-    figures.edits_made += len(edits)
+    faults += _asked(edit, log)
+    figures.left += 2
+    figures.served_by_child += 2 - len(list(_asked(edit, before)))
     if result.reason != "open_todos" and agent.plan.open:
         faults.append(f"the session did not go on: {result.reason} {result.error}")
-    figures.writes_told += told.revision
+    stats, policy = agent.plan_state.stats, ReminderPolicy()
+    if stats.max_messages > policy.max_messages or stats.max_tokens > policy.max_tokens:
+        faults.append(f"the plan was {stats.max_messages} messages, {stats.max_tokens} tokens away")
+    figures.writes_told += len(told.writes)
+    figures.requests += len(told.sent)
     figures.records += len(before)
     await agent.close()
     again = await coding_agent(
@@ -177,6 +192,44 @@ async def inspect(folder: Path, told: Told, figures: Figures, *, edit: int) -> l
     await again.close()
     await store.close()
     return faults
+
+
+def _writes(told: Told, log: Sequence[Record]) -> Iterator[str]:
+    """An accepted write that the model was told of is in the log, as it was told (I4)."""
+    logged: dict[int, str] = {}
+    for record in log:
+        match record:
+            case ToolResult(details={"plan": {"type": "written", "revision": revision, "todos": todos}}):
+                logged[revision] = todos[0]["content"].removeprefix("step ")
+            case _:
+                pass
+    for revision, step in told.writes.items():
+        if logged.get(revision) != step:
+            yield f"revision {revision} was told as {step!r}, the log has {logged.get(revision)!r}"
+
+
+def _requests(told: Told, log: Sequence[Record]) -> Iterator[str]:
+    """Every request was the fold over the log as far as it went then (I2)."""
+    wanted, found, conversation = set(told.sent), set[tuple[int, str]](), Conversation()
+    counts = {count for count, _ in wanted}
+    for record in log:
+        conversation.fold(record)
+        if len(conversation.messages) in counts:
+            found.add((len(conversation.messages), digest(conversation.messages)))
+    if missing := wanted - found:
+        yield f"{len(missing)} requests were not what the log says"
+
+
+def _asked(number: int, log: Sequence[Record]) -> Iterator[str]:
+    """What was left in the inbox is in the log, once."""
+    edits = [record.todos[0]["content"] for record in log if isinstance(record, PlanEdited)]
+    said = [record.text for record in log if isinstance(record, Note) and record.kind == "steering"]
+    for what, count in (
+        (mine(number), edits.count(mine(number))),
+        (words(number), said.count(words(number))),
+    ):
+        if count != 1:
+            yield f"{what!r} was left in the inbox and is in the log {count} times"
 
 
 async def forked(folder: Path, session: str, chance: random.Random, figures: Figures) -> list[str]:
@@ -267,7 +320,10 @@ def main() -> None:
     print(f"records in the logs           {figures.records}")
     print(f"accepted writes told          {figures.writes_told}")
     print(f"compactions                   {figures.compactions}")
-    print(f"edits left, in the logs       {figures.edits_left}, {figures.edits_made}")
+    print(f"requests compared, byte wise  {figures.requests}")
+    print(
+        f"edits and words left          {figures.left}, of them served by the child {figures.served_by_child}"
+    )
     print(f"forks                         {figures.forks}")
     print(f"killed inside a tool          {figures.in_tool}")
     told = f"{figures.interrupted} interrupted, {figures.not_executed} not executed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -84,6 +85,11 @@ class Drawn:
         self._screen.resize(rows, columns)
         self.process.setwinsize(rows, columns)
 
+    def hangs_up(self) -> None:
+        """The terminal is gone: the program gets SIGHUP."""
+        with contextlib.suppress(pexpect.ExceptionPexpect):  # it takes its time
+            self.process.close(force=False)
+
     def signals(self, number: signal.Signals) -> None:
         self.process.kill(number)
 
@@ -128,7 +134,10 @@ class Drawn:
         return self.process.exitstatus if self.process.exitstatus is not None else -1
 
     def close(self) -> None:
-        self.process.close(force=True)
+        try:
+            self.process.close(force=True)
+        except pexpect.ExceptionPexpect:  # it was killed, and is not gone yet
+            self.process.wait()
 
     def _pump(self) -> bool:
         try:

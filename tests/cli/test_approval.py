@@ -132,7 +132,7 @@ async def test_a_question_that_was_answered_elsewhere_says_so_and_ends():
     asked.cancel(ANSWERED_ELSEWHERE)
     with pytest.raises(asyncio.CancelledError):
         await asked
-    assert conversation.shown.getvalue().endswith("answered elsewhere\n")
+    assert conversation.shown.getvalue().endswith("  answered in the player\n")
 
 
 # --- changing the call ------------------------------------------------------------------------------

@@ -32,10 +32,7 @@ def outcomes() -> list[str]:
 def test_without_a_model_the_demo_model_answers_and_says_so(work: Path, person: Sit):
     someone = person()
     shown = someone.sees(PROMPT)
-    assert (
-        "No model is set (/model says how): the scripted demo answers. "
-        'Ask it: "Write a README for this project."'
-    ) in " ".join(shown.split())
+    assert "No model is set (/model says how); ask the demo for a README · /help" in " ".join(shown.split())
     someone.types("/quit\n")
     assert someone.leaves() == 0
 

@@ -106,6 +106,13 @@ def test_search_knows_titles_and_directories_and_says_when_there_is_nothing(sess
     assert onplan("sessions", "--search", " ").exit_code == 2
 
 
+def test_search_finds_what_a_person_wrote_into_the_plan(session: str):
+    run("plan", "edit", "--file", "-", input="- [ ] oil the hinges\n")
+    assert (
+        run("sessions", "--search", "OIL the").splitlines()[1].split(maxsplit=1)[1] == "plan  oil the hinges"
+    )
+
+
 def test_search_passes_over_what_cannot_be_read(session: str, home: Path):
     async def damage() -> None:
         store = SqliteStore.open(home / "sessions.sqlite3")

@@ -177,7 +177,7 @@ def test_a_terminal_that_goes_away_leaves_everything_saved(work: Path, drawn: Si
     someone.sees_prompt()
     someone.types(f"go{ENTER}")
     wait_for(work / "began")
-    someone.process.close(force=False)  # closes the terminal: SIGHUP
+    someone.hangs_up()
     until = time.monotonic() + 20
     while someone.process.isalive() and time.monotonic() < until:
         time.sleep(0.05)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import signal
-from collections.abc import Callable
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from command_line import call, onplan, running_commands, todos, wait_for
-from drawn import CTRL_C, CTRL_D, ENTER, ESC, Drawn
+from drawn import CTRL_C, CTRL_D, ENTER, ESC, PATIENCE, Drawn
 
 from onplan._version import __version__
-from onplan.config import open_store
-from onplan.session import InboxRequest, leave_request
 
 Script = Callable[..., str]
 Sit = Callable[..., Drawn]
@@ -298,14 +300,27 @@ def test_a_session_that_cannot_be_opened_is_told_and_the_one_before_goes_on(
 # --- what is shown ----------------------------------------------------------------------------------
 
 
-def test_a_first_start_is_three_lines(work: Path, drawn: Sit):
-    someone = drawn(columns=200)
+@pytest.mark.parametrize(
+    ("key", "way_on"),
+    [
+        ("", "No model is set (/model says how); ask the demo for a README · /help for more"),
+        ("sk-x", "By the key that is set, at most $5.00 a turn; /model names another · /help"),
+    ],
+)
+def test_a_first_start_is_three_lines_of_eighty_columns(work: Path, drawn: Sit, key: str, way_on: str):
+    (work / "AGENTS.md").write_text("Be brief.")
+    subprocess.run(["git", "init", "-q", "-b", "main", "."], check=True)
+    project = work / "the-directory-of-a-project"
+    project.mkdir()
+    (project / "CLAUDE.md").write_text("Use tabs.")
+    someone = drawn("--cwd", str(project), ANTHROPIC_API_KEY=key)
     someone.sees_prompt()
-    assert [row for row in someone.rows if row] == [
-        f"onplan {__version__}  demo in {work}",
-        "No model is set (/model says how): the scripted demo answers. "
-        'Ask it: "Write a README for this project."',
-        "/help lists the commands, Ctrl-D leaves",
+    title, *others = [row for row in someone.rows if row]
+    assert title.startswith(f"onplan {__version__} · ")
+    assert title.endswith("/the-directory-of-a-project")
+    assert others == [
+        "instructions: ../AGENTS.md, CLAUDE.md · not committed: 2 new (on main)",
+        way_on,
         "›",
         someone.status,
     ]
@@ -344,24 +359,100 @@ def test_the_status_line_says_model_todos_distance_tokens_and_session(work: Path
     assert told[-2:] == ["1.2k tokens", session]
 
 
-async def approve(home: Path, session: str, call_id: str) -> None:
-    """Answer a question as the player does."""
-    store = open_store(home)
-    try:
-        await leave_request(store, session, InboxRequest("approve", call_id=call_id))
-    finally:
-        await store.close()
+def test_a_finished_plan_leaves_the_status_line_with_the_next_message(work: Path, drawn: Sit, script: Script):
+    someone = drawn("--model", script(todos("[x] one"), "Done.", "Hm.", todos("[x] two"), "Again."), "--auto")
+    someone.sees_prompt()
+    for message, answer, told in (
+        ("go", "Done.", "1/1 done"),
+        ("and", "Hm.", ""),
+        ("so", "Again.", "1/1 done"),
+    ):
+        someone.types(f"{message}{ENTER}")
+        someone.sees(answer)
+        someone.sees_prompt()
+        assert ("1/1 done" if "1/1 done" in someone.status else "") == told
 
 
-def test_a_question_that_is_answered_elsewhere_goes_away(work: Path, drawn: Sit, script: Script, home: Path):
+# --- the player answers -----------------------------------------------------------------------------
+
+
+class Player:
+    """`onplan play`, and what its page sends."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "onplan", "play"], stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+        address = urlsplit(self._process.stdout.readline().strip())
+        self._api = f"http://{address.netloc}/api"
+        self._token = {"authorization": f"Bearer {address.fragment.removeprefix('token=')}"}
+
+    def answers(self, verdict: str, reason: str = "") -> None:
+        """Answer what is asked, as its buttons do."""
+        call_id = [item["call_id"] for item in records() if item["type"] == "asked"][-1]
+        sent = {"call_id": call_id, "verdict": verdict, "reason": reason}
+        httpx.post(f"{self._api}/approve", json=sent, headers=self._token).raise_for_status()
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=PATIENCE)
+
+
+@pytest.fixture
+def play() -> Iterator[Callable[[], Player]]:
+    """Opens the player on the newest session."""
+    opened: list[Player] = []
+
+    def start() -> Player:
+        opened.append(Player())
+        return opened[-1]
+
+    yield start
+    for player in opened:
+        player.close()
+
+
+def test_a_question_that_is_answered_in_the_player_goes_away_and_it_is_told(
+    work: Path, drawn: Sit, script: Script, play: Callable[[], Player]
+):
+    model = script(call("bash", command="touch made"), call("bash", command="touch other"), "Done.")
+    someone = drawn("--model", model)
+    someone.sees_prompt()
+    someone.types(f"go{ENTER}")
+    someone.sees("/n ›")
+    player = play()
+    player.answers("approve")
+    someone.sees("  answered in the player")
+    someone.sees("touch other")
+    player.answers("deny", "one is enough")
+    someone.sees("Done.")
+    someone.sees_prompt()
+    assert [path.name for path in work.iterdir()] == ["made"]
+    assert [row for row in someone.rows if row][3:-2] == [
+        "onplan asks: run bash?",
+        "  │ touch made",
+        "  answered in the player",
+        "· bash touch made → (no output)",
+        "onplan asks: run bash?",
+        "  │ touch other",
+        "  answered in the player",
+        "· bash touch other → denied: not run: the person refused it; they said: one is …",
+        "Done.",
+    ]
+
+
+def test_what_somebody_types_on_at_a_question_is_no_answer(work: Path, drawn: Sit, script: Script):
     someone = drawn("--model", script(call("bash", command="touch made"), "Done."))
     someone.sees_prompt()
     someone.types(f"go{ENTER}")
     someone.sees("/n ›")
-    asked = next(item for item in records() if item["type"] == "asked")
-    session = json.loads(onplan("sessions", "--json").stdout)[0]["id"]
-    asyncio.run(approve(home, session, asked["call_id"]))
+    someone.types("I say")
+    someone.settles()
+    assert not (work / "made").exists()
+    time.sleep(1.0)  # as long as nobody may have typed
+    someone.types("Y")
     someone.sees("Done.")
-    someone.sees_prompt()
     assert (work / "made").exists()
-    assert "yes, once" not in someone.text
+    assert "  y  yes, once" in someone.all_rows

@@ -122,6 +122,7 @@ def seen_at(width: int | None, **more: Any) -> str:
 
 def test_a_run_at_forty_cells():
     assert seen_at(40) == snapshot("""\
+
 I will look at the project first.
 
 1. read a.py
@@ -161,6 +162,7 @@ a.py  3
 
 def test_a_run_at_eighty_cells():
     assert seen_at(80) == snapshot("""\
+
 I will look at the project first.
 
 1. read a.py
@@ -200,6 +202,7 @@ a.py  3
 
 def test_a_run_at_a_hundred_and_twenty_cells_in_colour():
     assert seen_at(120, colour=True) == snapshot("""\
+
 I will look at the \x1b[1mproject\x1b[0m first.
 
 1. read \x1b[36ma.py\x1b[0m
@@ -308,7 +311,10 @@ The first **par
     watcher.sees(TextDelta("agraph**\n\nThe second"))
     assert (watcher.text, watcher.live) == snapshot(
         (
-            "The first paragraph\n",
+            """\
+
+The first paragraph
+""",
             """\
 The second
 ⠋ Writing · 1s · Esc interrupts\
@@ -319,6 +325,7 @@ The second
     assert (watcher.text, watcher.live) == snapshot(
         (
             """\
+
 The first paragraph
 
 The second
@@ -399,6 +406,21 @@ def test_what_was_folded_is_unfolded_the_last_first_and_then_from_the_beginning(
         "  Remember",
         "  this",
     ]
+
+
+def test_what_had_no_room_in_its_line_is_unfolded():
+    watcher = Watcher(40)
+    command = "touch a-file-with-a-long-name another-file"
+    watcher.sees_call("bash", "made both of them, and said so at length", command=command)
+    assert watcher.drawn(watcher.activity.expand()) == snapshot("""\
+· bash touch a-file-with-a-long-name
+  another-file
+  made both of them, and said so at
+    length\
+""")
+    longer = f"echo {'x ' * 400}"
+    watcher.sees_call("bash", "x\nexit code: 0", {"exit_code": 0}, command=longer)
+    assert watcher.drawn(watcher.activity.expand()).count("x") > 400
 
 
 def test_unfolding_begins_with_what_came_last():
@@ -527,3 +549,22 @@ def test_no_character_that_was_not_meant_is_drawn_written_or_unfolded(text: str)
     seen += [watcher.drawn(watcher.activity.expand()) for _ in range(2)]
     for shown in (*seen, watcher.text):
         assert not {c for c in shown if (c < " " and c != "\n") or "\x7f" <= c < "\xa0" or c == "\u202e"}
+
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow1BAAKCAQEA\n7bq1Zx9\n-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize("text", [f"Here:\n\n```pem\n{PEM}\n```\n\nDone.", f"It is\n{PEM}\nas I said."])
+def test_a_key_that_goes_over_several_lines_is_masked_in_a_reply_and_in_what_is_unfolded(text: str):
+    watcher = Watcher(100)
+    watcher.begins()
+    for piece in (text[:40], text[40:]):
+        watcher.sees(TextDelta(piece))
+    call = Call("t1", "bash", {"command": "cat key"})
+    watcher.sees(Assistant((Text(text), call), "tool_calls"), ToolStarted("t1"))
+    watcher.sees(ToolResult("t1", "bash", f"{PEM}\nand more\n" * 3))
+    shown = watcher.text + watcher.drawn(watcher.activity.expand())
+    assert "7bq1Zx9" not in shown
+    assert "MIIEow1" not in shown
+    assert shown.count("-----BEGIN RSA PRIVATE KEY----- [masked] -----END RSA PRIVATE KEY-----") >= 3
+    assert "and more" in shown

@@ -111,14 +111,16 @@ class FragileStore(MemoryStore):
         self.during: dict[int, Callable[[], object]] = {}
         self.appends = 0
 
-    async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
+    async def append(
+        self, session: str, seq: int, bodies: Sequence[bytes], *, time: float, served: Sequence[int] = ()
+    ) -> None:
         self.appends += 1
         number = self.appends
         self.during.pop(number, lambda: None)()
         await asyncio.sleep(0)
         if number in self.failing:
             raise StoreError("the disk is full")
-        await super().append(session, seq, bodies, time=time)
+        await super().append(session, seq, bodies, time=time, served=served)
         await asyncio.sleep(0)
 
 

@@ -42,6 +42,7 @@ from onplan.hooks import Block, Deny, Hooks, View
 from onplan.messages import Assistant, Call, Text, ToolResult, Usage, User, model_text
 from onplan.models.scripted import ScriptedModel
 from onplan.plan.todo import Plan
+from onplan.protocols import InboxRow
 from onplan.session import InboxRequest, leave_request
 from onplan.stores.holder import this_process
 from onplan.stores.memory import MemoryStore
@@ -398,7 +399,7 @@ async def test_requests_that_cannot_be_served_are_warnings_and_the_others_are_se
 
 async def test_an_inbox_that_cannot_be_read_does_not_end_the_turn() -> None:
     class NoInbox(MemoryStore):
-        async def take_requests(self, session: str) -> list[bytes]:
+        async def requests(self, session: str) -> list[InboxRow]:
             raise StoreError("the disk is gone")
 
     events: list[Any] = []
@@ -408,14 +409,23 @@ async def test_an_inbox_that_cannot_be_read_does_not_end_the_turn() -> None:
     assert "the disk is gone" in warnings(events)[0]
 
 
-async def test_a_request_that_cannot_be_stored_is_a_warning() -> None:
+async def test_requests_that_cannot_be_stored_wait_in_the_inbox() -> None:
     store, events = FragileStore(), list[Any]()
-    agent = await start(["x", "x"], store=store, events=events)
-    await leave_request(store, agent.session_id, InboxRequest("edit", ({"content": "lost"},)))
-    await leave_request(store, agent.session_id, InboxRequest("edit", ({"content": "kept"},)))
+    agent = await start(["x", "x", "x"], store=store, events=events)
+    await leave_request(store, agent.session_id, InboxRequest("edit", ({"content": "first"},)))
+    await leave_request(store, agent.session_id, InboxRequest("edit", ({"content": "second"},)))
+    await leave_request(store, agent.session_id, InboxRequest("say", text="and be quick"))
     store.failing.add(3)  # session, user, edit
-    assert (await agent.run("go")).plan.to_json() == todos(("kept", "pending"))
-    assert len(warnings(events)) == 1
+    assert (await agent.run("go")).revision == 0
+    assert warnings(events) == ["what others asked for has to wait: the disk is full"]
+    assert (await agent.run("on")).plan.to_json() == todos(("second", "pending"))
+    edits = [record.todos for record in await log_of(store) if isinstance(record, PlanEdited)]
+    assert edits == [
+        ({"content": "first", "status": "pending"},),
+        ({"content": "second", "status": "pending"},),
+    ]
+    assert [note.text for note in notes(agent.messages, "steering")] == ["and be quick"]
+    assert await store.requests(agent.session_id) == []
 
 
 # --- the end ----------------------------------------------------------------------------------------

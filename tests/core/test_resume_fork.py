@@ -40,7 +40,8 @@ from onplan.plan.settings import ReminderPolicy, Settings
 from onplan.plan.todo import Todo
 from onplan.planning import plan_of
 from onplan.protocols import Holder
-from onplan.session import InboxRequest, fork, leave_request
+from onplan.session import InboxRequest, leave_request
+from onplan.session.forking import fork
 from onplan.stores.memory import MemoryStore
 
 ELSEWHERE = Holder(host="elsewhere", pid=1, start=1.0)

@@ -31,8 +31,10 @@ async def test_suite_passes_a_good_store() -> None:
 
 
 class _AcceptsEveryNumber(MemoryStore):
-    async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
-        await super().append(session, len(await self.load(session)) + 1, bodies, time=time)
+    async def append(
+        self, session: str, seq: int, bodies: Sequence[bytes], *, time: float, served: Sequence[int] = ()
+    ) -> None:
+        await super().append(session, len(await self.load(session)) + 1, bodies, time=time, served=served)
 
 
 class _ForgetsTheTime(MemoryStore):

@@ -230,6 +230,8 @@ def test_a_killed_holder_holds_nothing_and_its_session_goes_on(work: Path, scrip
         run.kill()
     (work / "go_on").touch()
     assert onplan("plan", "show").stdout.splitlines() == SHOWN
+    (line,) = json.loads(onplan("sessions", "--json").stdout)
+    assert (line["title"], line["done"], line["total"], line["ended"]) == ("Do it", 1, 3, "")
     told = onplan(
         "resume",
         "-p",

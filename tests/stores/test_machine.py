@@ -56,11 +56,27 @@ class Stores(RuleBasedStateMachine):
     def create(self, which: int, session: str, cwd: str, time: float) -> None:
         self.both(which, "create", session, cwd=cwd, time=time)
 
-    @rule(which=WHICH, session=SESSIONS, bodies=BODIES, time=TIMES, off=st.sampled_from([0, 0, 0, -1, 1]))
-    def append(self, which: int, session: str, bodies: list[bytes], time: float, off: int) -> None:
+    @rule(
+        which=WHICH,
+        session=SESSIONS,
+        bodies=BODIES,
+        time=TIMES,
+        off=st.sampled_from([0, 0, 0, -1, 1]),
+        serve=st.lists(st.integers(0, 3), max_size=2),
+    )
+    def append(
+        self, which: int, session: str, bodies: list[bytes], time: float, off: int, serve: list[int]
+    ) -> None:
+        """`serve`: which of the waiting requests; each store has its own numbers for them."""
         records = [line.records for line in done(self._model.sessions()) if line.id == session]
         seq = (records[0] if records else 0) + 1 + off
-        self.both(which, "append", session, seq, bodies, time=time)
+        stores: list[SessionStore] = [self._stores[which], self._model]
+        served = [[ids[n] for n in serve if n < len(ids)] for ids in (waiting(s, session) for s in stores)]
+        found, expected = (
+            outcome(store, "append", session, seq, bodies, time=time, served=ids)
+            for store, ids in zip(stores, served, strict=True)
+        )
+        assert found == expected
 
     @rule(which=WHICH, session=SESSIONS, after=st.integers(-1, 5))
     def load(self, which: int, session: str, after: int) -> None:
@@ -91,8 +107,12 @@ class Stores(RuleBasedStateMachine):
         self.both(which, "put_request", session, body)
 
     @rule(which=WHICH, session=SESSIONS)
-    def take_requests(self, which: int, session: str) -> None:
-        self.both(which, "take_requests", session)
+    def requests(self, which: int, session: str) -> None:
+        stores: list[SessionStore] = [self._stores[which], self._model]
+        found, expected = (outcome(store, "requests", session) for store in stores)
+        if isinstance(found, list) and isinstance(expected, list):
+            found, expected = [row.body for row in found], [row.body for row in expected]
+        assert found == expected
 
     @rule(which=WHICH)
     def open_again(self, which: int) -> None:
@@ -120,6 +140,11 @@ def outcome(store: SessionStore, method: str, *args: Any, **named: Any) -> objec
         return done(getattr(store, method)(*args, **named))
     except (StoreError, ValueError) as error:
         return type(error).__name__, str(error)
+
+
+def waiting(store: SessionStore, session: str) -> list[int]:
+    found = outcome(store, "requests", session)
+    return [row.id for row in found] if isinstance(found, list) else []
 
 
 TestStores = Stores.TestCase

@@ -112,7 +112,7 @@ async def test_file_of_version_1_loads_for_ever(tmp_path: Path) -> None:
     ]
     assert await store.load("20260102-second") == [Row(1, 2001.0, b"long " * 1800)]
     assert await store.claim("20260101-first", this_process()) == Holder("elsewhere", 7, 12.5)
-    assert await store.take_requests("20260101-first") == [b'{"undo":1}']
+    assert [row.body for row in await store.requests("20260101-first")] == [b'{"undo":1}']
     await store.append("20260101-first", 4, [b"4"], time=1.0)
     await store.close()
     assert store.warnings == []
@@ -249,7 +249,7 @@ async def test_processes_append_side_by_side(path: Path) -> None:
     expected = [f"{name} {seq}".encode() for name in names for seq in range(1, count + 1)]
     shared = [row.body for row in await store.load("shared")]
     assert sorted(shared) == sorted(expected)
-    assert sorted(await store.take_requests("shared")) == sorted(expected)
+    assert sorted(row.body for row in await store.requests("shared")) == sorted(expected)
     for name in names:
         own = [row.body for row in await store.load(name)]
         assert own == [b"%d" % seq for seq in range(1, count + 1)]

@@ -347,7 +347,7 @@ async def test_allow_lists_what_holds_and_where_it_is_kept(tmp_path: Path):
 
 async def test_allow_adds_a_rule_to_the_run_and_to_the_file(tmp_path: Path):
     own, rights = files(tmp_path), Permissions()
-    await allow(RULE, rights, own, "1py")
+    await allow(RULE, rights, own, "py")
     assert rights.rules == (Rule("allow", "bash", "git diff:*", "session"),)
     assert (own.root / ".onplan" / "settings.toml").read_text() == f"[permissions]\n{LINE}\n"
     assert load_settings(own.root, own.where, trusted=True).rules == (
@@ -357,13 +357,13 @@ async def test_allow_adds_a_rule_to_the_run_and_to_the_file(tmp_path: Path):
 
 async def test_allow_takes_denials_too_and_says_what_is_no_rule(tmp_path: Path):
     own, rights = files(tmp_path, trusted=False), Permissions()
-    await allow("deny bash(git push:*)", rights, own, "1uy")
+    await allow("deny bash(git push:*)", rights, own, "uy")
     assert rights.rules == (Rule("deny", "bash", "git push:*", "session"),)
     assert "deny = " in (tmp_path / "config" / "settings.toml").read_text()
     assert await allow("bash(", rights, own) == [
         "'bash(' is no rule: write a tool, or tool(pattern), as in bash(git diff:*)"
     ]
-    assert (await allow(RULE, rights, own, "1b"))[-1] == "No rule was saved."
+    assert (await allow(RULE, rights, own, "b"))[-1] == "No rule was saved."
 
 
 async def test_allow_removes_by_number_or_by_name_and_shows_the_change(tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from onplan.cli.conversation import Choice, Conversation
 from onplan.cli.terminal import Interrupted
@@ -12,9 +13,10 @@ from onplan.cli.view.screen import Screen, Span
 from onplan.config import Config
 from onplan.errors import ConfigError, OnplanError
 from onplan.settingsfile import FileSettings, load_settings, places
-from onplan.tools.confinement import session_sandbox
-from onplan.tools.sandbox import Sandbox
 from onplan.trust import Trust, brought_by, load_trust, remember
+
+if TYPE_CHECKING:
+    from onplan.tools.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ async def _answer(person: Conversation) -> bool | None:
 
 def _sandbox(config: Config, settings: FileSettings, root: Path) -> Sandbox | None:
     if config.sandbox or settings.sandbox:
+        from onplan.tools.confinement import session_sandbox
+
         return session_sandbox(root, Path.home(), network=config.sandbox_network, private=(config.home,))
     if config.sandbox_network:
         raise ConfigError("--sandbox-network opens the sandbox, and there is none: give --sandbox too")

@@ -108,8 +108,6 @@ async def running(
             hooks=_cost_cap(config, notices),
             resume=log.info.id if log else "",
         )
-        if not config.named and config.model != DEMO:
-            notices.say(_told_default(config))
         for warning in store.warnings:
             notices.say(Span(f"onplan: {warning}", "yellow"))
         try:
@@ -153,7 +151,10 @@ def _cost_cap(config: Config, notices: Screen) -> Hooks:
     return Hooks(after_round=(cost_cap(config.max_cost, prices),))
 
 
-def _told_default(config: Config) -> str:
+def told_default(config: Config) -> str:
+    """Which model answers where the person named none; empty where they did."""
+    if config.named or config.model == DEMO:
+        return ""
     cap = "" if config.max_cost is None else f", at most ${config.max_cost:.2f} a turn (--max-cost)"
     return f"No model was named: {config.model} answers, by the key that is set{cap}; --model names another."
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from onplan.cli.conversation import Choice, Conversation
 from onplan.cli.view.screen import Line, Prose, Span
+from onplan.cli.view.words import short_path
 from onplan.errors import ConfigError
 from onplan.permissions import Permissions
 from onplan.plan.text import one_line
@@ -41,7 +42,7 @@ class RuleFiles:
     def places(self, verdict: Verdict = "allow") -> tuple[RulePlace, ...]:
         """The project's own files only where they would count, and where they really are in it."""
         own = self.where.config / "settings.toml"
-        user = RulePlace("u", f"in every project of yours: {_short(own)}", own)
+        user = RulePlace("u", f"in every project of yours: {short_path(own)}", own)
         project = self.root / ".onplan" / "settings.toml"
         if not self._counts(verdict) or not _is_inside(project, self.root):
             return (user,)
@@ -65,11 +66,6 @@ def _is_inside(file: Path, root: Path) -> bool:
     return Path(os.path.realpath(file)) == Path(os.path.realpath(root)) / file.relative_to(root)
 
 
-def _short(file: Path) -> str:
-    home = Path.home()
-    return f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
-
-
 # --- saving -----------------------------------------------------------------------------------------
 
 
@@ -78,8 +74,11 @@ async def save_rule(
 ) -> str | None:
     """The rule that the person chose and saved, for this session or in a file; `None` if they did not."""
     text = await _chosen(conversation, offered, verdict)
-    if text is None:
-        return None
+    return None if text is None else await _kept(conversation, files, text, verdict)
+
+
+async def _kept(conversation: Conversation, files: RuleFiles, text: str, verdict: Verdict) -> str | None:
+    """The rule, once the person said where it holds; `None` if they did not."""
     places = files.places(verdict)
     choices = [Choice("s", "for this session only", ("session",))]
     choices += [Choice(place.key, place.told) for place in places]
@@ -147,7 +146,7 @@ async def _saved(conversation: Conversation, file: Path, verdict: Verdict, rule:
     except ConfigError as error:
         screen.say(Span(str(error), "yellow"))
         return False
-    screen.say(Span("saved", "green"), f" in {_short(file)}; /allow lists and removes rules")
+    screen.say(Span("saved", "green"), f" in {short_path(file)}; /allow lists and removes rules")
     return True
 
 
@@ -156,7 +155,7 @@ def change_lines(change: FileChange) -> Iterator[Line]:
     import difflib
 
     begun = "" if change.before is not None else "  (a new file)"
-    yield Prose((Span(_short(change.file), "bold"), Span(begun, "dim")))
+    yield Prose((Span(short_path(change.file), "bold"), Span(begun, "dim")))
     before, after = (change.before or "").splitlines(), change.after.splitlines()
     changes = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
     for line in changes:
@@ -198,7 +197,7 @@ async def _add(
     except ConfigError as error:
         conversation.screen.say(Span(str(error), "yellow"))
         return
-    saved = await save_rule(conversation, files, (rule,), verdict)
+    saved = await _kept(conversation, files, rule, verdict)
     if saved:
         rights.add_rules(parse_rules(saved, verdict, "session"))
     else:
@@ -241,7 +240,7 @@ def allow_lines(rights: Permissions, files: RuleFiles) -> Iterator[Line]:
     for number, one in enumerate(rules, 1):
         if one.file != before:
             before = one.file
-            yield Prose((Span(_short(one.file) if one.file else "rules of this session", "bold"),))
+            yield Prose((Span(short_path(one.file) if one.file else "rules of this session", "bold"),))
         style = {"allow": "green", "ask": "yellow", "deny": "red"}[one.rule.verdict]
         yield Prose((f"  {number}  ", Span(f"{one.rule.verdict:5}", style), f" {one.rule}"), 11)  # type: ignore[arg-type]
     others = [rule for rule in rights.rules if _identity(rule) not in {_identity(one.rule) for one in rules}]

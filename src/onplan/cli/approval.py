@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from onplan.cli.allow import RuleFiles, save_rule
 from onplan.cli.conversation import Choice, Conversation
-from onplan.cli.preview import is_change, preview
+from onplan.cli.preview import painter, preview
 from onplan.cli.suggestions import suggested_rules
-from onplan.cli.view.markdown import diff_style
+from onplan.cli.view.code import Highlighter
 from onplan.cli.view.screen import Span
 from onplan.messages import Call
 from onplan.plan.text import visible
@@ -53,12 +53,12 @@ class TerminalApprover:
             return await self._answer(question)
         except asyncio.CancelledError as cancelled:
             if cancelled.args == (ANSWERED_ELSEWHERE,):
-                screen.say(Span(ANSWERED_ELSEWHERE, "dim"))
+                screen.say(Span("  answered in the player", "dim"))
             raise
 
     def _show(self, call: Call, text: str, *, limit: int | None = _SHOWN) -> None:
-        style = diff_style if is_change(call) else None
-        self._conversation.screen.judged(text, limit=limit, style=style)
+        screen = self._conversation.screen
+        screen.judged(text, limit=limit, paint=painter(call, Highlighter() if screen.colour else None))
 
     async def _answer(self, question: Question) -> Approval:
         offered = question.quiet_tools if question.first else ()

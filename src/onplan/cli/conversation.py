@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from onplan.cli.editor import in_editor
 from onplan.cli.terminal import Terminal, is_terminal
 from onplan.cli.view.screen import Line, Prose, Screen, Span
 from onplan.errors import ConfigError
@@ -104,6 +103,8 @@ class TerminalConversation:
         return answer if answer is None else answer.strip() or text
 
     async def edit(self, text: str, suffix: str) -> str | None:
+        from onplan.cli.editor import in_editor
+
         try:
             return await in_editor(text, suffix)
         except ConfigError as error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, TextIO
+from io import StringIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -42,22 +43,25 @@ def command(flags: RunFlags, session: str, to: str, output: str | None) -> None:
     from onplan.cli.runs import masks
     from onplan.cli.view.screen import screen_on
 
+    if to == "html" and output is None and sys.stdout.isatty():
+        raise click.UsageError("html is for a file: say where with -o FILE")
     masked = masks()
     log = asyncio.run(load(session))
+    text = written(log, to, masked=masked)  # whole, before a file is touched
     if output is None:
-        if to == "html" and sys.stdout.isatty():
-            raise click.UsageError("html is for a file: say where with -o FILE")
-        write(sys.stdout, log, to, masked=masked)
+        sys.stdout.write(text)
         return
     with open(output, "w", encoding="utf-8") as file:
-        write(file, log, to, masked=masked)
+        file.write(text)
     screen_on(sys.stdout, colour=flags.colour).say(f"wrote {output}")
 
 
-def write(stream: TextIO, log: SessionLog, to: str, *, masked: bool) -> None:
+def written(log: SessionLog, to: str, *, masked: bool) -> str:
+    """The session in this format, harmless on a terminal."""
     from onplan.cli.runs import folded
     from onplan.cli.view.screen import Screen
 
+    stream = StringIO()
     screen = Screen(stream)
     screen.masked = masked
     match to:
@@ -75,3 +79,4 @@ def write(stream: TextIO, log: SessionLog, to: str, *, masked: bool) -> None:
             screen.json(exported(log.info, log.stamped, to, masked=masked))
         case _:
             raise ValueError(to)
+    return stream.getvalue()

@@ -62,7 +62,7 @@ async def fork_at(store: SessionStore, session_id: str, at: str = "") -> str:
     Answers its id. Raises `ConfigError` for what is no point of the session, `StoreError` and its kind.
     """
     from onplan.cli.logs import load_from
-    from onplan.session import fork
+    from onplan.session.forking import fork
 
     made = await fork(store, session_id, await _record(store, session_id, at))
     plan = (await load_from(store, made)).plan_state().plan

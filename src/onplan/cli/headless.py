@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from onplan.agent import Agent, Result
-from onplan.cli.agents import Running, running
+from onplan.cli.agents import Running, running, told_default
 from onplan.cli.conversation import person_at
 from onplan.cli.cost import cost_line, cost_of
 from onplan.cli.options import OutputFormat
@@ -46,6 +46,8 @@ async def _run(prompt: str, config: Config, output_format: OutputFormat, colour:
     with signals(interruption, interrupt):
         async with running(config, person_at(notices), notices, needs_model=True) as run:
             interruption.watch(run.agent)
+            if told := told_default(run.config):
+                notices.say(told)
             out.masked = out.masked and run.access.masked
             if output_format == "stream-json":
                 await _begin_stream(run, out)

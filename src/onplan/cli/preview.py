@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from onplan.cli.view.code import Highlighter
+from onplan.cli.view.markdown import diff_style
+from onplan.cli.view.screen import Paint, Span
 from onplan.cli.view.words import as_json, counted
 from onplan.errors import OnplanError
 from onplan.messages import Call
@@ -17,6 +19,7 @@ from onplan.tools.editing import Edit, apply_edits
 from onplan.tools.workspace import Workspace
 
 LINES = 30
+_NEW = "new file"
 _ANY_PLAN = Rules(max_items=None, max_in_progress=None, max_content=None)
 _LARGEST = 200_000
 """Bytes of a file that is compared: a preview must be there at once."""
@@ -43,9 +46,40 @@ def preview(call: Call, root: Path, lines: int | None = LINES) -> str:
             return _listed(arguments)
 
 
-def is_change(call: Call) -> bool:
-    """Whether the preview of a call is a change of a file, with its lines marked + and -."""
-    return call.name in ("write_file", "edit_file")
+def painter(call: Call, highlighter: Highlighter | None) -> Paint:
+    """The colours of the preview of a call: a command and a new file have those of their language, the lines
+    of a change those of what comes and goes."""
+
+    def paint(lines: Sequence[str]) -> Iterable[Sequence[Span]]:
+        match call.name, lines:
+            case "bash", _ if highlighter:
+                return _in_colours(lines, "bash", highlighter)
+            case "write_file", [path, told, *added] if highlighter and told.startswith(_NEW):
+                language = highlighter.language_of(path, "")
+                return [[Span(path)], [Span(told)], *_added(added, language, highlighter)]
+            case (("write_file" | "edit_file"), _):
+                return ([Span(line, diff_style(line))] for line in lines)
+            case _:
+                return ([Span(line)] for line in lines)
+
+    return paint
+
+
+def _in_colours(lines: Sequence[str], language: str, highlighter: Highlighter) -> Sequence[Sequence[Span]]:
+    """Nothing that is judged is pale: what tells nothing to a machine may be there to mislead a person."""
+    found = highlighter.lines("\n".join(lines), language) if lines else None
+    if found is None:
+        return [[Span(line)] for line in lines]
+    return [
+        [Span(one.text, "plain" if one.style == "dim" else one.style) for one in spans] for spans in found
+    ]
+
+
+def _added(lines: Sequence[str], language: str, highlighter: Highlighter) -> Iterable[Sequence[Span]]:
+    """Lines with a + in front, and the one that tells how many more there are."""
+    code = _in_colours([line.removeprefix("+") for line in lines], language, highlighter)
+    for line, spans in zip(lines, code, strict=True):
+        yield [Span(line[: line.startswith("+")], "green"), *spans]
 
 
 def _planned(dialect: Dialect, arguments: Mapping[str, Any]) -> str:
@@ -74,7 +108,7 @@ def _written(root: Path, path: str, content: str) -> tuple[str, list[str]]:
     after = content.splitlines()
     before = _current(root, path)
     if before is None:
-        return f"new file, {counted(len(after), 'line')}", [f"+{line}" for line in after]
+        return f"{_NEW}, {counted(len(after), 'line')}", [f"+{line}" for line in after]
     if len(before) + len(content) > _LARGEST:
         return f"replaces the file: {counted(len(after), 'line')}", [f"+{line}" for line in after]
     return "replaces the file", _difference(_text(before), content)
@@ -94,6 +128,8 @@ def _text(data: bytes) -> str:
 
 
 def _difference(before: str, after: str) -> list[str]:
+    import difflib
+
     changed = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
     return list(changed)[2:] or ["(no change)"]
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 import msgspec
 
 from onplan.errors import SessionNotFound
-from onplan.events import decode_record
+from onplan.events import PlanEdited, Record, decode_record
 from onplan.messages import Assistant, Note, ToolResult, User, model_text
 from onplan.protocols import Row, SessionInfo, SessionStore
 
@@ -18,7 +18,8 @@ _AROUND = 60
 
 
 class Place(msgspec.Struct, frozen=True):
-    """`record`: its number; `by`: `user`, `assistant`, `note`, or the tool whose result it is."""
+    """`record`: its number; `by`: `user`, `assistant`, `note`, the tool whose result it is, or `plan` for
+    what a person wrote into it."""
 
     record: int
     by: str
@@ -57,31 +58,36 @@ def _places(rows: Sequence[Row], needle: str) -> Iterator[Place]:
             record = decode_record(row.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
-        if isinstance(record, (User, Assistant, ToolResult, Note)):
-            said = _flat(model_text(record))
-            at = said.find(needle)
-            if at >= 0:
-                yield Place(row.seq, _by(record), _excerpt(record, said, at, len(needle)))
+        by, text = _said(record)
+        said = _flat(text)
+        at = said.find(needle)
+        if at >= 0:
+            yield Place(row.seq, by, _excerpt(text, said, at, len(needle)))
 
 
-def _by(message: User | Assistant | ToolResult | Note) -> str:
-    match message:
+def _said(record: Record) -> tuple[str, str]:
+    """Who said something in a record, and what; nothing for records in which nothing is said."""
+    match record:
         case User():
-            return "user"
+            return "user", model_text(record)
         case Assistant():
-            return "assistant"
+            return "assistant", model_text(record)
         case ToolResult(name=name):
-            return name
+            return name, model_text(record)
         case Note():
-            return "note"
+            return "note", model_text(record)
+        case PlanEdited(todos=todos):
+            return "plan", "; ".join(str(todo.get("content", "")) for todo in todos)
+        case _:
+            return "", ""
 
 
-def _excerpt(message: User | Assistant | ToolResult | Note, said: str, at: int, length: int) -> str:
+def _excerpt(text: str, said: str, at: int, length: int) -> str:
     """The words around the place, in their own case where that did not change their length."""
-    own = " ".join(model_text(message).split())
-    text = own if len(own) == len(said) else said
+    own = " ".join(text.split())
+    shown = own if len(own) == len(said) else said
     start, end = max(at - _AROUND, 0), at + length + _AROUND
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+    return f"{'…' if start else ''}{shown[start:end]}{'…' if end < len(shown) else ''}"
 
 
 def _flat(text: str) -> str:

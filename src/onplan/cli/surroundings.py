@@ -32,21 +32,23 @@ def surroundings(root: Path) -> Context:
 
 
 async def start_lines(context: Context, root: Path) -> list[Line]:
-    """What a person is told of it when a session begins; nothing where there is nothing."""
+    """What a person is told of it when a run begins; nothing where there is nothing."""
+    lines: list[Line] = [Prose((Span(told_files(context), "dim"),))] if context.files else []
+    lines += told_notes(context)
     state = await git_state(root)
-    lines = [*context_lines(context)]
     if state and not state.is_clean:
         lines.append(Prose((Span(f"git: {state.summary()}; onplan commits nothing on its own", "dim"),)))
     return lines
 
 
-def context_lines(context: Context) -> Iterator[Line]:
-    """Which instruction files are read, the most general first, and what of them is not."""
-    if context.files:
-        named = ", ".join(file.name for file in context.files)
-        yield Prose((Span(f"instructions: {named}", "dim"),))
-    for note in context.notes:
-        yield Prose((Span(f"onplan: {note}", "yellow"),))
+def told_files(context: Context) -> str:
+    """Which instruction files are read, the most general first; empty for none."""
+    return f"instructions: {', '.join(file.name for file in context.files)}" if context.files else ""
+
+
+def told_notes(context: Context) -> Iterator[Line]:
+    """What of them is not read."""
+    return (Prose((Span(f"onplan: {note}", "yellow"),)) for note in context.notes)
 
 
 def init_message(root: Path) -> str:

@@ -69,7 +69,8 @@ class Compaction:
         block: Callable[[], Note | None],
         objection: Objection,
     ) -> None:
-        self.tokens = 0
+        self._counted = 0
+        self._uncounted: list[Message] = []
         self._policy = policy
         self._model = model
         self._limit = limit
@@ -91,17 +92,27 @@ class Compaction:
             self._known = (name, self._limit(name))
         return self._known[1]
 
+    @property
+    def tokens(self) -> int:
+        """The length of the next request: as the provider counted the last one, and estimates of what came
+        after that."""
+        if self._uncounted:
+            self._count(self._counted + sum(map(estimate, self._uncounted)))
+        return self._counted
+
+    def _count(self, tokens: int) -> None:
+        self._counted = tokens
+        self._uncounted.clear()
+
     def fold(self, record: Record) -> None:
-        """Keep `tokens`, the length of the next request: as the provider counted the last one, and estimates
-        of what came after that."""
+        """Keep `tokens`. Messages are estimated when it is asked for: most are counted by the provider."""
         match record:
-            case Assistant(usage=usage):
-                asked = usage.input + usage.cache_read + usage.cache_write
-                self.tokens = asked + usage.output if asked else self.tokens + estimate(record)
-            case User() | ToolResult() | Note():
-                self.tokens += estimate(record)
+            case Assistant(usage=usage) if asked := usage.input + usage.cache_read + usage.cache_write:
+                self._count(asked + usage.output)
+            case User() | Assistant() | ToolResult() | Note():
+                self._uncounted.append(record)
             case Compacted(after=after, error=error):
-                self.tokens = after
+                self._count(after)
                 self._waits_until = self._waits_until if error else 0.0
             case SessionStarted(system=system, tools=tools) | PrefixChanged(system=system, tools=tools):
                 self._begin_with(self._system if system is None else system, tools)
@@ -112,7 +123,7 @@ class Compaction:
         self._system, self._tools = system, self._tools if tools is None else tools
         schemas = msgspec.json.encode(self._tools).decode()
         fixed = estimate_tokens(system) + estimate_tokens(schemas)
-        self.tokens, self._fixed = self.tokens + fixed - self._fixed, fixed
+        self._counted, self._fixed = self._counted + fixed - self._fixed, fixed
 
     def hooks(self) -> Hooks:
         return Hooks(before_model=(self._before_request,)) if self._policy.automatic else Hooks()

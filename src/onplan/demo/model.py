@@ -6,15 +6,13 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 
-from onplan.demo.conversation import work_of
-from onplan.demo.decide import AGENTS_FILE, README, Do, decide
 from onplan.messages import Assistant, Call, StopReason, Text
 from onplan.protocols import Delta, Request
 
 DEMO_TASK = "Write a README for this project."
 """The job that the demo model is there for."""
 
-_OTHER_JOBS = ((re.compile(r"\bAGENTS\.md\b"), AGENTS_FILE),)
+_AGENTS = re.compile(r"\bAGENTS\.md\b")
 
 
 class DemoModel:
@@ -27,8 +25,7 @@ class DemoModel:
 
     def __init__(self, task: str = DEMO_TASK, name: str = "demo") -> None:
         self._name = name
-        wants = re.compile(rf"{re.escape(task.strip())}|\bread.?me\b", re.I)
-        self._jobs = (*_OTHER_JOBS, (wants, README))
+        self._readme = re.compile(rf"{re.escape(task.strip())}|\bread.?me\b", re.I)
 
     @property
     def name(self) -> str:
@@ -43,9 +40,13 @@ class DemoModel:
         yield reply
 
     def _reply(self, request: Request) -> Assistant:
+        # Loaded with the first request: a prompt is there sooner.
+        from onplan.demo.conversation import work_of
+        from onplan.demo.decide import AGENTS_FILE, README, Do, decide
+
         do = Do(f'I am the demo model and know one job. Ask me: "{DEMO_TASK}"')
         calls_so_far = 0
-        for wants, job in self._jobs:
+        for wants, job in ((_AGENTS, AGENTS_FILE), (self._readme, README)):
             work = work_of(request, wants)
             calls_so_far = work.calls_so_far
             if work.task:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from onplan.errors import StoreError
-from onplan.protocols import Fact, Holder, Row, SessionInfo
+from onplan.protocols import Fact, Holder, InboxRow, Row, SessionInfo
 from onplan.stores.holder import is_alive
 from onplan.stores.rules import check_new_id, checked_facts, clean, not_found, out_of_turn, pick, taken
 
@@ -15,7 +15,7 @@ from onplan.stores.rules import check_new_id, checked_facts, clean, not_found, o
 class _Log(msgspec.Struct):
     info: SessionInfo
     rows: list[Row] = msgspec.field(default_factory=list[Row])
-    inbox: list[bytes] = msgspec.field(default_factory=list[bytes])
+    inbox: list[InboxRow] = msgspec.field(default_factory=list[InboxRow])
     holder: Holder | None = None
 
     def line(self) -> SessionInfo:
@@ -40,11 +40,14 @@ class MemoryStore:
             raise taken(session)
         self._logs[session] = _Log(SessionInfo(session, cwd=clean(cwd), created=time, updated=time))
 
-    async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
-        rows = self._log(session).rows
-        if seq != len(rows) + 1:
-            raise out_of_turn(session, len(rows), seq)
-        rows.extend([Row(number, time, bytes(body)) for number, body in enumerate(bodies, seq)])
+    async def append(
+        self, session: str, seq: int, bodies: Sequence[bytes], *, time: float, served: Sequence[int] = ()
+    ) -> None:
+        log = self._log(session)
+        if seq != len(log.rows) + 1:
+            raise out_of_turn(session, len(log.rows), seq)
+        log.rows.extend([Row(number, time, bytes(body)) for number, body in enumerate(bodies, seq)])
+        log.inbox = [row for row in log.inbox if row.id not in served]
 
     async def load(self, session: str, *, after: int = 0) -> list[Row]:
         return self._log(session).rows[max(after, 0) :]
@@ -82,12 +85,11 @@ class MemoryStore:
             log.holder = None
 
     async def put_request(self, session: str, body: bytes) -> None:
-        self._log(session).inbox.append(bytes(body))
+        inbox = self._log(session).inbox
+        inbox.append(InboxRow(inbox[-1].id + 1 if inbox else 1, bytes(body)))
 
-    async def take_requests(self, session: str) -> list[bytes]:
-        log = self._log(session)
-        requests, log.inbox = log.inbox, []
-        return requests
+    async def requests(self, session: str) -> list[InboxRow]:
+        return list(self._log(session).inbox)
 
     async def close(self) -> None:
         self._closed = True

@@ -9,10 +9,10 @@ import stat
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from onplan.errors import ConfigError, StoreError
-from onplan.protocols import Fact, Holder, Row, SessionInfo
+from onplan.protocols import Fact, Holder, InboxRow, Row, SessionInfo
 from onplan.stores.holder import is_alive
 from onplan.stores.lock import DirectoryLock
 from onplan.stores.rules import check_new_id, checked_facts, clean, not_found, out_of_turn, pick, taken
@@ -31,7 +31,9 @@ _APPEND_ONE = f"""
     INSERT INTO records SELECT key << {SEQ_BITS} | ?2, ?3, ?4 FROM sessions
     WHERE id = ?1 AND ?2 BETWEEN 1 AND {LAST_SEQ} AND coalesce({_END_OF_LOG}, 0) & {LAST_SEQ} = ?2 - 1"""
 
-_HAS_REQUESTS = "SELECT (SELECT 1 FROM inbox WHERE session = key LIMIT 1) FROM sessions WHERE id = ?"
+_REQUESTS = """
+    SELECT i.id, i.body FROM sessions AS s LEFT JOIN inbox AS i ON i.session = s.key
+    WHERE s.id = ? ORDER BY i.id"""
 
 _LINES = f"""
     SELECT s.id, s.cwd, s.created, max(s.created, coalesce(r.time, s.created)) AS updated,
@@ -56,7 +58,7 @@ class SqliteStore:
     @classmethod
     def open(
         cls, path: Path | str, *, sync: Sync | None = None, patience: float = 5.0, moment: float = 0.005
-    ) -> SqliteStore:
+    ) -> Self:
         """Open the database at `path`, made new (readable by its owner alone) if there is none.
 
         `sync="full"`, or `ONPLAN_SYNC=full` in the environment, makes every commit outlast a power cut too.
@@ -101,10 +103,12 @@ class SqliteStore:
 
         self._write(work)
 
-    async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
+    async def append(
+        self, session: str, seq: int, bodies: Sequence[bytes], *, time: float, served: Sequence[int] = ()
+    ) -> None:
         # One row is one statement and its own transaction. Most appends are, and they are what a round waits
         # for: so the usual case goes straight, and everything else, a fault included, the long way.
-        if len(bodies) == 1 and self._db is not None:
+        if len(bodies) == 1 and not served and self._db is not None:
             self._look_around()
             try:
                 if self._db.execute(_APPEND_ONE, (session, seq, time, bytes(bodies[0]))).rowcount == 1:
@@ -120,6 +124,7 @@ class SqliteStore:
                 raise out_of_turn(session, length, seq)
             rows = [(number, time, bytes(body)) for number, body in enumerate(bodies, key << SEQ_BITS | seq)]
             db.executemany("INSERT INTO records VALUES (?,?,?)", rows)
+            db.executemany("DELETE FROM inbox WHERE session = ? AND id = ?", [(key, n) for n in served])
 
         self._write(work)
 
@@ -156,12 +161,21 @@ class SqliteStore:
 
     async def describe(self, session: str, facts: Mapping[str, Fact]) -> None:
         checked = checked_facts(facts)
+        columns = ", ".join(f"{name} = ?" for name in checked) or "id = id"
+        change = (f"UPDATE sessions SET {columns} WHERE id = ?", (*checked.values(), session))
 
         def work(db: sqlite3.Connection) -> None:
-            key = _key(db, session)
-            for name, value in checked.items():
-                db.execute(f"UPDATE sessions SET {name} = ? WHERE key = ?", (value, key))
+            if db.execute(*change).rowcount != 1:
+                _key(db, session)  # which tells what is wrong
 
+        # As in `append`: one statement is its own transaction.
+        if self._db is not None:
+            self._look_around()
+            try:
+                if self._db.execute(*change).rowcount == 1:
+                    return
+            except (sqlite3.Error, UnicodeError):
+                pass
         self._write(work)
 
     async def sessions(self, *, cwd: str | None = None, limit: int = 1000) -> list[SessionInfo]:
@@ -207,20 +221,15 @@ class SqliteStore:
         self._write(work)
         self._asked.pop(session, None)
 
-    async def take_requests(self, session: str) -> list[bytes]:
-        def work(db: sqlite3.Connection) -> list[bytes]:
-            key = (_key(db, session),)
-            found = db.execute("SELECT body FROM inbox WHERE session = ? ORDER BY id", key).fetchall()
-            db.execute("DELETE FROM inbox WHERE session = ?", key)
-            return [body for (body,) in found]
-
-        # Asked every round and nearly always empty: looking costs no lock and no commit, and is not done
-        # twice within a moment, which no request of another process will notice.
+    async def requests(self, session: str) -> list[InboxRow]:
+        # Asked every round and nearly always empty: a look that found nothing is not repeated within a
+        # moment, which no request of another process will notice.
         now = clock.monotonic()
         if now - self._asked.get(session, 0.0) < self._moment:
             return []
-        found = self._write(work) if self._run(lambda db: _has_requests(db, session)) else []
-        self._asked[session] = now
+        found = self._run(lambda db: _inbox(db, session))
+        if not found:
+            self._asked[session] = now
         return found
 
     async def close(self) -> None:
@@ -426,9 +435,14 @@ def _find_key(db: sqlite3.Connection, session: str) -> int | None:
     return None
 
 
-def _has_requests(db: sqlite3.Connection, session: str) -> bool:
-    found = db.execute(_HAS_REQUESTS, (session,)).fetchone()
-    return found[0] is not None if found else _key(db, session) < 0  # which tells what is wrong
+def _inbox(db: sqlite3.Connection, session: str) -> list[InboxRow]:
+    found = db.execute(_REQUESTS, (session,)).fetchall()
+    if not found:
+        _key(db, session)  # which tells what is wrong
+    rows = [InboxRow(number, body) for number, body in found if number is not None]
+    if any(type(row.body) is not bytes for row in rows):
+        raise Damaged("the inbox holds what was never left there")
+    return rows
 
 
 def _lines(db: sqlite3.Connection, cwd: str | None, prefix: str, limit: int) -> list[SessionInfo]:

@@ -138,7 +138,7 @@ async def _unknown_session_is_not_found(store: SessionStore) -> None:
             store.delete(session),
             store.claim(session, this_process()),
             store.put_request(session, b"r"),
-            store.take_requests(session),
+            store.requests(session),
         ):
             await _raises(SessionNotFound, attempt)
     _same(await store.sessions(), [SessionInfo("s1", created=1.0, updated=1.0)])
@@ -152,7 +152,7 @@ async def _deleted_session_is_gone(store: SessionStore) -> None:
     await _raises(SessionNotFound, store.load("s1"))
     await store.create("s1", cwd="/new", time=5.0)
     _same(await store.load("s1"), [])
-    _same(await store.take_requests("s1"), [])
+    _same(await store.requests("s1"), [])
     _same(await store.claim("s1", this_process()), None)
     _same(await store.sessions(), [SessionInfo("s1", cwd="/new", created=5.0, updated=5.0)])
 
@@ -261,18 +261,32 @@ async def _dead_holder_is_followed(store: SessionStore) -> None:
         _same(await store.claim("s1", me), None)
 
 
-async def _requests_are_taken_once_and_in_order(store: SessionStore) -> None:
+async def _requests_wait_in_order_until_they_are_served(store: SessionStore) -> None:
     await store.create("s1", cwd="", time=1.0)
     await store.create("s2", cwd="", time=1.0)
     for body in (b"1", b"\x00\xff", b""):
         await store.put_request("s1", body)
         await store.put_request("s2", b"other " + body)
-    _same(await store.take_requests("s1"), [b"1", b"\x00\xff", b""])
-    _same(await store.take_requests("s1"), [])
+    first, second, third = await store.requests("s1")
+    _same([row.body for row in (first, second, third)], [b"1", b"\x00\xff", b""])
+    _same(await store.requests("s1"), [first, second, third])
+    await store.append("s1", 1, [b"done"], time=2.0, served=[second.id])
+    _same(await store.requests("s1"), [first, third])
+    await store.append("s1", 2, [], time=2.0, served=[first.id, third.id, second.id])
+    _same(await store.requests("s1"), [])
     await store.put_request("s1", b"4")
-    _same(await store.take_requests("s1"), [b"4"])
-    _same(await store.take_requests("s2"), [b"other 1", b"other \x00\xff", b"other "])
-    _same(await store.load("s1"), [])
+    _same([row.body for row in await store.requests("s1")], [b"4"])
+    other = [row.body for row in await store.requests("s2")]
+    _same(other, [b"other 1", b"other \x00\xff", b"other "])
+    _same([row.body for row in await store.load("s1")], [b"done"])
+
+
+async def _what_is_not_stored_serves_no_request(store: SessionStore) -> None:
+    await _filled(store, "s1", [b"1"])
+    await store.put_request("s1", b"request")
+    (row,) = await store.requests("s1")
+    await _raises(SessionBusy, store.append("s1", 5, [b"x"], time=2.0, served=[row.id]))
+    _same(await store.requests("s1"), [row])
 
 
 async def _closed_store_says_so(store: SessionStore) -> None:
@@ -308,7 +322,8 @@ CHECKS: tuple[Check, ...] = tuple(
         _odd_text_is_kept_or_replaced,
         _session_has_one_holder,
         _dead_holder_is_followed,
-        _requests_are_taken_once_and_in_order,
+        _requests_wait_in_order_until_they_are_served,
+        _what_is_not_stored_serves_no_request,
         _closed_store_says_so,
     )
 )

@@ -7,22 +7,21 @@ import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from onplan._version import __version__
 from onplan.agent import Result
 from onplan.cli.agents import Running
 from onplan.cli.conversation import Conversation
 from onplan.cli.repl.command import Invocation, Leave, Next, Say
 from onplan.cli.repl.commands import command_named, commands, is_command
+from onplan.cli.repl.opening import opening_lines
 from onplan.cli.repl.shell import run_line
 from onplan.cli.repl.working import Working
 from onplan.cli.result import ending_lines
 from onplan.cli.signals import Interruption
-from onplan.cli.surroundings import keep_cost, start_lines
+from onplan.cli.surroundings import keep_cost
 from onplan.cli.terminal import Interrupted
 from onplan.cli.view.activity import Activity
 from onplan.cli.view.plan import finished_plan, plan_lines
 from onplan.cli.view.screen import Line, Screen, Span
-from onplan.config import DEMO
 from onplan.errors import OnplanError
 from onplan.messages import Assistant, User
 from onplan.plan.ledger import Diff
@@ -70,18 +69,11 @@ class OpenSession:
         return any(isinstance(message, User) for message in self.run.agent.messages)
 
     async def begin(self) -> None:
-        """Say what was opened, in three lines or so, and listen to it."""
+        """Say what was opened, and listen to it."""
         run, screen = self.run, self.screen
         run.agent.listen(self._activity.show)
         run.agent.listen(self.working.hear)
-        screen.say(Span(f"onplan {__version__}", "bold"), f"  {run.agent.model.name} in {run.root}")
-        if run.config.model == DEMO:
-            from onplan.demo import DEMO_TASK
-
-            told = "" if run.config.named else "No model is set (/model says how): "
-            screen.say(f'{told}the scripted demo answers. Ask it: "{DEMO_TASK}"')
-        screen.lines(await start_lines(run.context, run.root))
-        screen.say(Span("/help lists the commands, Ctrl-D leaves", "dim"))
+        screen.lines(await opening_lines(run, screen.width))
         self._recall()
         if run.agent.plan.todos:
             screen.lines(_plan_lines(run.agent.plan, run.agent.plan_state.ledger.revision))
@@ -116,8 +108,12 @@ class OpenSession:
             return Leave()
         try:
             follows = await self._asked(line)
-        except (OnplanError, OSError) as error:
+        except OnplanError as error:
             self.screen.say(Span(str(error), "yellow"))
+            return None
+        except OSError as error:
+            named = f"{error.filename}: " if error.filename else ""
+            self.screen.say(Span(f"{named}{error.strerror or error}", "yellow"))
             return None
         except Interrupted:
             return None  # a question of the command was given up
@@ -210,7 +206,8 @@ class OpenSession:
         self._interruption.cancel_turn()
 
     def unfold(self) -> None:
-        self.screen.lines(self._activity.expand())
+        """The last folded result; each time the one before it."""
+        self.screen.lines(self._activity.expand() or [(Span("no more is folded", "dim"),)])
 
     def _command_meanwhile(self, line: str) -> None:
         command = command_named(line.partition(" ")[0], commands())

@@ -17,7 +17,6 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import AnyFormattedText
 
 from onplan.cli.conversation import Choice, Picked
-from onplan.cli.editor import in_editor
 from onplan.cli.repl.above import Above
 from onplan.cli.repl.completer import PromptCompleter
 from onplan.cli.repl.drawing import TALLEST, Texts, drawn, inline
@@ -55,6 +54,7 @@ class Prompt:
         self._begun = False
         self._ended = False
         self._pressed = 0.0
+        self._missed = -_QUIET
         self._before = _attributes()
         self._root = Path.cwd()
         self.buffer = Buffer(
@@ -150,10 +150,16 @@ class Prompt:
         return await self._ask(Reading("line", prompt, _future()), text)
 
     async def key(self, prompt: str, choices: Sequence[Choice]) -> Picked | None:
-        return await self._ask(Reading("key", prompt, _future(), choices))
+        picked = await self._ask(Reading("key", prompt, _future(), choices))
+        for choice in choices:
+            if picked is not None and choice.key == picked.key:
+                self.screen.line(Span(f"  {choice.key}  {choice.told}", "dim"))
+        return picked
 
     async def edit(self, text: str, suffix: str) -> str | None:
         """In the person's editor."""
+        from onplan.cli.editor import in_editor
+
         try:
             async with self.away():
                 return await in_editor(text, suffix)
@@ -242,7 +248,7 @@ class Prompt:
 
     def pick(self, key: str) -> None:
         """A key at a question that takes one. What somebody types on who was typing when it came up is no
-        answer, and goes on where it stood."""
+        answer, and goes on where it stood; neither is what follows on a key that is none."""
         reading = self._reading
         if reading is None or reading.kind != "key":
             return
@@ -250,8 +256,11 @@ class Prompt:
         if reading.stood is not None and reading.stood.text and now - self._pressed < _QUIET:
             reading.stood = Document(reading.stood.text + key)
             return
-        if any(choice.key == key for choice in reading.choices):
-            self._answer(Picked(key))
+        picked = key.casefold()
+        if not any(choice.key == picked for choice in reading.choices):
+            self._missed = now
+        elif now - self._missed >= _QUIET:
+            self._answer(Picked(picked))
 
     def end_of_input(self) -> None:
         """Ctrl-D: of an empty input, nobody is there; else the character under the cursor goes."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from prompt_toolkit.document import Document
 
-from onplan.cli.conversation import Choice
+from onplan.cli.conversation import Choice, choice_lines
 from onplan.cli.view.screen import Line, Prose, Span
 from onplan.cli.view.words import counted
 
@@ -44,8 +44,7 @@ def question_lines(reading: Reading | None) -> Iterator[Line]:
         return
     if reading.prompt:
         yield Prose((reading.prompt,), 0)
-    for choice in reading.choices:
-        yield Prose((Span(f"  {choice.key}", "bold"), f"  {choice.told}"), 5)
+    yield from choice_lines(reading.choices)
 
 
 def echoed(text: str) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from onplan.cli.agents import Running
 from onplan.cli.view.activity import Activity
@@ -28,12 +29,16 @@ class Working:
         self.is_busy = False
         self.queued: list[str] = []
         self._shows_plan = False
+        self._over = 0
         self._run = run
         self._activity = activity
         self._meter = Meter(load_prices(), run.agent.messages)
 
     def begin(self) -> None:
+        """A turn begins. A plan that was finished before it is not told of any more."""
         self.is_busy = True
+        state = self._run.agent.plan_state
+        self._over = 0 if state.plan.open else state.ledger.revision
 
     def end(self) -> None:
         self.is_busy = False
@@ -61,7 +66,11 @@ class Working:
 
     def status(self, width: int) -> Spans:
         """What stands below it."""
-        return status_spans(status_of(self._run.agent, self._meter, auto=self._run.permissions.auto), width)
+        agent = self._run.agent
+        status = status_of(agent, self._meter, auto=self._run.permissions.auto)
+        if agent.plan_state.ledger.revision == self._over:
+            status = replace(status, total=0)
+        return status_spans(status, width)
 
 
 def _queue(queued: Sequence[str]) -> Iterator[Line]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from onplan.cli.view.calls import beside, call_line, diff_lines_of, is_folded, outcome_line, result_lines
+from onplan.cli.view.code import Highlighter
 from onplan.cli.view.compaction import compaction_words
 from onplan.cli.view.markdown import MarkdownStream
 from onplan.cli.view.plan import diff_summary, finished_plan, plan_changes, plan_panel
@@ -84,7 +85,9 @@ class Activity:
         self._changed: PlanChanged | None = None
         self._heard = ""
         self._streamed = False
-        self._markdown = MarkdownStream(screen.width)
+        self._markdown = MarkdownStream(
+            screen.width, Highlighter() if screen.colour else None, mask=screen.mask
+        )
         self._unsaid = ""
         self._after_text = True
         self._began: float | None = None
@@ -133,6 +136,7 @@ class Activity:
         match event:
             case User():
                 self._begin()
+                self._after_text = not self._live  # the message stands above
             case RequestStarted():
                 self._begin()
                 self._doing = "Waiting for the model"
@@ -258,8 +262,8 @@ class Activity:
             self._panel(changed)
         elif self._shows_changes and result.call_id not in self._judged:
             self._screen.lines(diff_lines_of(result))
-        if changed is None and is_folded(call, result):
-            self._fold(result_lines(call, result))
+        if changed is None and is_folded(call, result, self._screen.width):
+            self._fold(result_lines(call, result, self._screen.mask))
         self._after_text = False
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from onplan.cli.view.markdown import diff_style
@@ -104,35 +104,38 @@ def diff_lines_of(result: ToolResult) -> Iterator[Line]:
         yield (Span(f"    … {len(lines) - _DIFF_LINES} more lines", "dim"),)
 
 
-def is_folded(call: Call, result: ToolResult) -> bool:
-    """Whether there is more to a call and its result than their line shows."""
+def is_folded(call: Call, result: ToolResult, width: int | None) -> bool:
+    """Whether there is more to a call and its result than their line shows in `width` cells."""
+    line = "".join(safe_span(span).text for span in (*call_line(call), *outcome_line(result)))
+    if width is not None and cells(line) > width:
+        return True
     unseen = result.content.strip().count("\n") - (_exit_code(result) is not None)
     several = unseen > 0 or len(result.content) > _LONGEST
-    return several or len(_sent(call)) > 1 or len(_diff(result)) > _DIFF_LINES
+    return several or bool(_sent(call)) or len(_diff(result)) > _DIFF_LINES
 
 
-def result_lines(call: Call, result: ToolResult) -> list[Line]:
-    """The call and its result whole, as it is unfolded."""
-    lines: list[Line] = [call_line(call)]
-    if len(text := _sent(call)) > 1:
-        lines += [Prose((Span(f"  {line}", "dim"),), 4) for line in text]
-    shown = _diff(result)
+def result_lines(call: Call, result: ToolResult, mask: Callable[[str], str] = str) -> list[Line]:
+    """The call and its result whole, as it is unfolded. `mask`: what may be shown of a text of several
+    lines."""
+    lines: list[Line] = [Prose(call_line(call))]
+    lines += [Prose((Span(f"  {line}", "dim"),), 4) for line in _sent(call, mask)]
+    shown = mask("\n".join(_diff(result))).splitlines()
     if shown and result.outcome == "ok":
         return lines + [Prose((Span(f"    {line.expandtabs(_TAB)}", diff_style(line)),), 6) for line in shown]
     style = _OUTCOMES[result.outcome][1] if result.outcome in _OUTCOMES else "plain"
-    content = result.content.expandtabs(_TAB).rstrip("\n").split("\n")
+    content = mask(result.content.expandtabs(_TAB).rstrip("\n")).split("\n")
     return lines + [Prose((Span(f"  {line}", style),), 4) for line in content]
 
 
-def _sent(call: Call) -> list[str]:
-    """What the call's line cannot hold of its arguments: a command of several lines, or all of them."""
+def _sent(call: Call, mask: Callable[[str], str] = str) -> list[str]:
+    """A command that the call's line cannot hold: of several lines, or too long."""
     if not isinstance(call.arguments, dict):
         return []
     arguments = cast("dict[str, Any]", call.arguments)
     command = arguments.get("command")
-    if isinstance(command, str) and len(arguments) == 1:
-        return command.expandtabs(_TAB).split("\n")
-    return []
+    if not isinstance(command, str) or ("\n" not in command and len(command) <= _LONGEST):
+        return []
+    return mask(command.expandtabs(_TAB)).split("\n")
 
 
 def _diff(result: ToolResult) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from onplan.cli.view.screen import Line, Prose, Span, Style
 from onplan.plan.text import cells, one_line, pad
@@ -13,6 +13,8 @@ from onplan.plan.text import cells, one_line, pad
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
+
+    from onplan.cli.view.code import Highlighter
 
 _RULE = 24
 _TAB = 4
@@ -28,15 +30,28 @@ _LANGUAGE = re.compile(r"[\w+#.-]+")
 _STYLES: dict[str, Style] = {"strong": "bold", "em": "italic", "s": "dim"}
 
 
+Mask: TypeAlias = Callable[[str], str]
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
 class Markdown:
     """Renders CommonMark with tables and strikethrough. HTML is text, so are link definitions: what the
     model wrote is to be seen, but for the language of a code block.
 
-    The parser is loaded with the first text that needs it.
+    The parser is loaded with the first text that needs it. `highlighter`: code has the colours of its
+    language; without one, and in any that it does not know, it has one colour. `mask`: what may be shown of
+    a text of several lines.
     """
 
-    def __init__(self, width: int | None) -> None:
+    def __init__(
+        self, width: int | None, highlighter: Highlighter | None = None, *, mask: Mask = _as_it_is
+    ) -> None:
         self.width = width
+        self._highlighter = highlighter
+        self._mask = mask
 
     def lines(self, text: str) -> list[Line]:
         """The whole text; a blank line between blocks."""
@@ -68,7 +83,7 @@ class Markdown:
             case "heading":
                 yield from _flowing(_inline(node, "bold"), first, rest)
             case "fence" | "code_block":
-                yield from _code(node, first, rest)
+                yield from self._code(node, first, rest)
             case "bullet_list" | "ordered_list":
                 yield from self._items(node.children, first_number(node), first, rest)
             case "blockquote":
@@ -79,7 +94,18 @@ class Markdown:
             case "table":
                 yield from self._table(node, rest)
             case _:
-                yield from _flowing(_inline(node), first, rest)
+                yield from _flowing(self._text(node), first, rest)
+
+    def _text(self, node: SyntaxTreeNode) -> Iterator[Span | None]:
+        """Of a paragraph; where a key goes over its lines, as it was written, without the key."""
+        source = node.children[0].content if node.children else ""
+        shown = self._mask(source) if "\n" in source else source
+        if shown.count("\n") == source.count("\n"):
+            yield from _inline(node)
+            return
+        for number, line in enumerate(shown.split("\n")):
+            yield from ([None] if number else [])
+            yield Span(line)
 
     def _items(
         self, items: Sequence[SyntaxTreeNode], number: int | None, first: str, rest: str
@@ -93,6 +119,27 @@ class Markdown:
             if not item.children:
                 yield (front.rstrip(),)
             first = rest
+
+    def _code(self, node: SyntaxTreeNode, first: str, rest: str) -> Iterator[Line]:
+        info = node.info.strip()
+        if info and (not node.content.strip() or not _LANGUAGE.fullmatch(info)):
+            yield Prose((first, _CODE_INDENT, Span(node.info, "dim")), len(rest) + len(_CODE_INDENT))
+            first = rest
+        if first.strip():
+            yield (first.rstrip(),)
+        for spans in self._coloured(self._mask(node.content.rstrip("\n")), info):
+            if not any(span.text.strip() for span in spans):
+                yield (rest.rstrip(),)
+                continue
+            yield Prose((rest, _CODE_INDENT, *spans), len(rest) + len(_CODE_INDENT))
+
+    def _coloured(self, code: str, language: str) -> Iterable[Sequence[Span]]:
+        """The lines of a code in spans."""
+        lines = code.split("\n")
+        if language.casefold() in ("diff", "patch"):
+            return ([Span(line, diff_style(line))] for line in lines)
+        found = self._highlighter.lines(code, language) if self._highlighter else None
+        return found or ([Span(line, "cyan")] for line in lines)
 
     def _table(self, node: SyntaxTreeNode, rest: str) -> Iterator[Line]:
         rows = [
@@ -125,21 +172,6 @@ def _listed(rows: Sequence[Sequence[str]], rest: str) -> Iterator[Line]:
             yield ("",)
         for name, cell in zip(head, row, strict=True):
             yield Prose((rest, Span(f"{name}: " if name else "", "bold"), cell), len(rest) + 2)
-
-
-def _code(node: SyntaxTreeNode, first: str, rest: str) -> Iterator[Line]:
-    if node.info.strip() and (not node.content.strip() or not _LANGUAGE.fullmatch(node.info.strip())):
-        yield Prose((first, _CODE_INDENT, Span(node.info, "dim")), len(rest) + len(_CODE_INDENT))
-        first = rest
-    is_diff = node.info.strip().casefold() in ("diff", "patch")
-    if first.strip():
-        yield (first.rstrip(),)
-    for line in node.content.rstrip("\n").split("\n"):
-        style = diff_style(line) if is_diff else "cyan"
-        if not line.strip():
-            yield (rest.rstrip(),)
-            continue
-        yield Prose((rest, _CODE_INDENT, Span(line, style)), len(rest) + len(_CODE_INDENT))
 
 
 def diff_style(line: str) -> Style:
@@ -207,8 +239,10 @@ class MarkdownStream:
     Items of a list come out one by one.
     """
 
-    def __init__(self, width: int | None) -> None:
-        self._markdown = Markdown(width)
+    def __init__(
+        self, width: int | None, highlighter: Highlighter | None = None, *, mask: Mask = _as_it_is
+    ) -> None:
+        self._markdown = Markdown(width, highlighter, mask=mask)
         self._begin()
 
     def _begin(self) -> None:
@@ -253,7 +287,7 @@ class MarkdownStream:
             return self._text
         end = self._text[-_MOST_PENDING:]
         end = end[end.find("\n") + 1 or end.find(" ") + 1 :]
-        return f"{self._fence}\n{end}" if self._fence else end
+        return "\n".join((self._text.partition("\n")[0], end)) if self._fence else end
 
     def _may_complete(self, start: int) -> bool:
         """Whether the lines from `start` on can end the block that is open: a blank line, or any others

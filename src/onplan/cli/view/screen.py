@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, Literal, TextIO, TypeAlias
 
 from onplan.cli.view.streams import utf8
 from onplan.plan.text import cells, clusters, fit, one_line, printable, visible
 from onplan.secrets import mask_secrets, masked_value
 
-Style: TypeAlias = Literal["plain", "bold", "dim", "italic", "red", "green", "yellow", "cyan"]
+Style: TypeAlias = Literal["plain", "bold", "dim", "italic", "red", "green", "yellow", "magenta", "cyan"]
 
 _CODES: Mapping[Style, str] = {
     "plain": "",
@@ -22,6 +23,7 @@ _CODES: Mapping[Style, str] = {
     "red": "31",
     "green": "32",
     "yellow": "33",
+    "magenta": "35",
     "cyan": "36",
 }
 _words = re.compile(r"\s+|\S+").findall
@@ -54,6 +56,14 @@ class Prose:
 
 Line: TypeAlias = Spans | Prose
 """Spans, or plain strings."""
+
+
+Paint: TypeAlias = Callable[[Sequence[str]], Iterable[Sequence[Span]]]
+"""The spans of each line of a text that belongs together; no character of it is changed."""
+
+
+def _plain(lines: Sequence[str]) -> Iterable[Sequence[Span]]:
+    return ([Span(line)] for line in lines)
 
 
 _LEAST_ROOM = 16
@@ -166,33 +176,23 @@ class Screen:
         """Text of several lines as it is, control characters taken out."""
         self._close()
         if text:
-            self._write(self._masked(printable(text)).rstrip("\n") + "\n")
+            self._write(self.mask(printable(text)).rstrip("\n") + "\n")
 
-    def judged(
-        self, text: str, *, limit: int | None = 200, style: Callable[[str], Style] | None = None
-    ) -> None:
+    def judged(self, text: str, *, limit: int | None = 200, paint: Paint = _plain) -> None:
         """Text that a person must judge: every unseen character shown as an escape, nothing dropped.
 
         Each row has a bar in front, so that no text can pose as a question of ours; that of a row that goes
-        on with a line is broken. `style`: of a line.
+        on with a line is broken.
         """
         self._close()
-        lines = self._masked(visible(text)).split("\n")
+        lines = self.mask(visible(text)).split("\n")
         limit = len(lines) if limit is None else limit
-        for line in lines[:limit]:
-            for row, bar in zip(self._judged_rows(line), ("│", *"┆" * len(line)), strict=False):
-                shown = self._styled(Span(row, style(line))) if style else row
-                self._write(f"  {self._styled(Span(bar, 'dim'))} {shown}\n")
+        room = None if self.width is None else max(1, self.width - 4)
+        for line in paint(lines[:limit]):
+            for row, bar in zip(_cut(line, room), chain("│", repeat("┆")), strict=False):
+                self._write(f"  {self._styled(Span(bar, 'dim'))} {self._coloured(row)}\n")
         if len(lines) > limit:
             self._write(f"  {self._styled(Span('│', 'dim'))} … {len(lines) - limit} more lines\n")
-
-    def _judged_rows(self, line: str) -> Iterator[str]:
-        room = None if self.width is None else max(1, self.width - 4)
-        while room is not None and cells(line) > room:
-            head = _head(line, room)
-            yield head
-            line = line[len(head) :]
-        yield line
 
     def json(self, value: Any) -> None:
         """One line of JSON, safe on a terminal and the same value for a parser."""
@@ -220,9 +220,11 @@ class Screen:
     def _safe(self, spans: Iterable[Span | str]) -> Iterator[Span]:
         for span in spans:
             safe = safe_span(span)
-            yield Span(self._masked(safe.text), safe.style)
+            yield Span(self.mask(safe.text), safe.style)
 
-    def _masked(self, text: str) -> str:
+    def mask(self, text: str) -> str:
+        """What may be shown of `text`: for text that is cut into lines first, where a key of several lines
+        would not be seen any more."""
         return mask_secrets(text) if self.masked else text
 
     def _coloured(self, spans: Iterable[Span]) -> str:
@@ -292,6 +294,30 @@ def wrap_spans(spans: Iterable[Span], width: int | None, indent: int = 2) -> lis
 def _without_blank_end(row: list[Span]) -> list[Span]:
     """A row that is not the last: what stood between two words is left out."""
     return row[:-1] if len(row) > 1 and row[-1].text.isspace() else row
+
+
+def _cut(spans: Sequence[Span], room: int | None) -> Iterator[list[Span]]:
+    """The spans of a line in rows of at most `room` cells, broken wherever one is full."""
+    if room is None:
+        yield list(spans)
+        return
+    row, used = list[Span](), 0
+    for span in spans:
+        size = cells(span.text)
+        if used + size <= room:
+            row.append(span)
+            used += size
+            continue
+        text = ""
+        for cluster in clusters(span.text):
+            size = cells(cluster)
+            if used and used + size > room:
+                yield [*row, Span(text, span.style)]
+                row, text, used = [], "", 0
+            text += cluster
+            used += size
+        row.append(Span(text, span.style))
+    yield row
 
 
 def _head(text: str, width: int) -> str:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 
 def counted(number: int, noun: str) -> str:
     """`1 call`, `2 calls`, `1,680 tokens`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def short_path(path: Path) -> str:
+    """With `~` for the person's home."""
+    home = Path.home()
+    if path == home:
+        return "~"
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def as_json(value: object) -> str:

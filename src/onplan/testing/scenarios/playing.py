@@ -296,11 +296,13 @@ class _Store(MemoryStore):
         self._play = play
         self._failed: set[str] = set()
 
-    async def append(self, session: str, seq: int, bodies: Sequence[bytes], *, time: float) -> None:
+    async def append(
+        self, session: str, seq: int, bodies: Sequence[bytes], *, time: float, served: Sequence[int] = ()
+    ) -> None:
         records = [decode_record(body) for body in bodies]
         for record in records:
             self._check(record)
-        await super().append(session, seq, bodies, time=time)
+        await super().append(session, seq, bodies, time=time, served=served)
         crash = self._play.turn.crash
         if crash is not None and any(_is_last(crash, record) for record in records):
             raise _Crashed
