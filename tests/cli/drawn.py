@@ -96,8 +96,13 @@ class Drawn:
     # --- what comes of it ---
 
     def sees(self, text: str) -> None:
-        """Wait until `text` is on the screen."""
-        self.waits(lambda: any(text in row for row in self.rows), f"{text!r} did not come")
+        """Wait until `text` is on the screen, in one row or wrapped."""
+        self.waits(
+            lambda: text in "\n".join(self.rows) or text in self._unwrapped(), f"{text!r} did not come"
+        )
+
+    def _unwrapped(self) -> str:
+        return " ".join(" ".join(self.rows).split())
 
     def loses(self, text: str) -> None:
         """Wait until `text` is no more on the screen."""
