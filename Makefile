@@ -5,9 +5,6 @@ VENV := .venv
 BIN  := $(VENV)/bin
 RUN  := demo-run
 
-# Many tests wait for a process, a page or a terminal: twice as many at once as there are processors.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
-
 # The first Python that is new enough; `make PYTHON=python3.12 …` overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -73,7 +70,7 @@ local: $(VENV)/.run
 	@$(BIN)/python examples/local/run.py "$(MODEL)" $(if $(TEMPLATE),--template "$(TEMPLATE)")
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n $(JOBS)
+	@$(BIN)/python -m pytest -n auto
 
 test-long: $(VENV)/.dev
 	@$(BIN)/python -m pytest -m long -n 2
