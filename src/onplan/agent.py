@@ -12,7 +12,7 @@ import msgspec
 
 from onplan.cancellation import finished, is_cancelled, unbroken
 from onplan.compaction import Compaction, CompactionPolicy, Objection
-from onplan.errors import OnplanError
+from onplan.errors import OnplanError, StoreError
 from onplan.events import (
     RECORD_VERSION,
     Compacted,
@@ -89,7 +89,7 @@ class Agent:
         parts: Parts,
         relay: _Relay,
         own_hooks: Hooks,
-        offered: Callable[[], Toolset],
+        offered: Callable[[Planning], Toolset],
         closers: Sequence[Closer],
     ) -> None:
         self._session = session
@@ -147,24 +147,29 @@ class Agent:
         folds = (planner.fold, shortener.fold, relay.fold)
         own_tools = tuple(tools)
 
-        def offered() -> Toolset:
+        def offered(by: Planning = planner) -> Toolset:
             """The plan's tools, as the session has them, and the others."""
             providers = {"state": state, **(inject or {})}
-            return Toolset((*planner.tools(), *own_tools), providers, planner.canonical)
+            return Toolset((*by.tools(), *own_tools), providers, by.canonical)
 
         def state(_: object) -> dict[str, Any]:
             return _copied(session.messages, planner.plan)
 
         if resume:
             session = await Session.resume(store, holder, resume, folds=folds)
+            relay.live = True
             try:
                 toolset = offered()
+                if session.model != model.name:
+                    await session.append(PrefixChanged("another model", model=model.name))
             except BaseException:
                 await session.release()
                 raise
         else:
             toolset = offered()
-            text = "\n\n".join(part for part in (instructions, _planning_text(planner)) if part)
+            text = "\n\n".join(
+                part for part in (instructions, _planning_text(planner.state.settings)) if part
+            )
             started = SessionStarted(
                 new_id(),
                 RECORD_VERSION,
@@ -178,8 +183,6 @@ class Agent:
         relay.live = True
         planner.go_live()
         parts = Parts(model, toolset, session, relay.emit, limits=limits or Limits())
-        if session.model != model.name:  # a resumed session goes on with another one
-            await session.append(PrefixChanged("another model", model=model.name))
         agent = cls(session, planner, shortener, parts, relay, own_hooks, offered, closers)
         return agent
 
@@ -325,12 +328,12 @@ class Agent:
         Raises `OnplanError` while a turn runs, `StoreError`.
         """
         self._refuse_while_busy()
-        before = _planning_text(self._planning)
         if planning is not None:
-            await self._session.append(PrefixChanged(reason, planning=planning.to_json()))
-            toolset = self._offered()
-            system = _resettled(self._session.system, before, _planning_text(self._planning))
-            await self._session.append(PrefixChanged(reason, system=system, tools=toolset.schemas()))
+            before = _planning_text(self.plan_state.settings)
+            system = _resettled(self._session.system, before, _planning_text(planning))
+            schemas = self._offered(Planning(planning)).schemas()
+            await self._session.append(PrefixChanged(reason, system, schemas, planning=planning.to_json()))
+            toolset = self._offered(self._planning)
             self._parts = msgspec.structs.replace(self._parts, toolset=toolset, hooks=self._hooks())
         if model is not None:
             await self._session.append(PrefixChanged(reason, model=model.name))
@@ -400,11 +403,16 @@ class Agent:
         last = self._compaction.hooks() + msgspec.structs.replace(planning, before_tool=())
         return first + self._own_hooks + last
 
-    async def _before_request(self, view: View) -> tuple[Note, ...]:
-        """What others and the person have asked for since the last request."""
+    async def _before_request(self, view: View) -> None:
+        """Put what others and the person have asked for since the last request into the log."""
         await self._inbox.serve(lambda text: self._heard(text, view))
         await self._describe(ended="")
-        return tuple([note for text in self.unsent() for note in await self._heard(text, view)])
+        try:
+            while self._steering:  # nothing is let go of before it is in the log
+                await self._session.append(*await self._heard(self._steering[0], view))
+                del self._steering[0]
+        except StoreError as error:
+            self._relay.emit(Warned(f"what you said has to wait: {error}"))
 
     async def _heard(self, text: str, view: View) -> list[Note]:
         """The person's words in the middle of a turn; hooks judge them like any message of theirs."""
@@ -490,8 +498,7 @@ async def _settled(turn: asyncio.Task[Any]) -> None:
     await asyncio.wait([turn])
 
 
-def _planning_text(planner: Planning) -> str:
-    settings = planner.state.settings
+def _planning_text(settings: Settings) -> str:
     return "" if settings.planning == "off" else prompt_text(settings.dialect)
 
 
@@ -509,18 +516,24 @@ def _judge(
         return None
 
     async def judge(change: PlanChange) -> str | None:
-        vetoes = await consult(hooks.plan_change, change, warn=warn, known=(Veto,))
-        return vetoes[0].reason if vetoes else None
+        return await _veto(hooks.plan_change, change, warn)
 
     return judge
 
 
 def _objection(hooks: Hooks, warn: Callable[[Event], None]) -> Objection:
     async def object_to(plan: CompactionPlan) -> str | None:
-        vetoes = await consult(hooks.before_compaction, plan, warn=warn, known=(Veto,))
-        return vetoes[0].reason if vetoes else None
+        return await _veto(hooks.before_compaction, plan, warn)
 
     return object_to
+
+
+async def _veto(
+    hooks: Sequence[Callable[..., Any]], subject: object, warn: Callable[[Event], None]
+) -> str | None:
+    """The reason of the first hook that has something against it."""
+    vetoes = await consult(hooks, subject, warn=warn, known=(Veto,))
+    return vetoes[0].reason if vetoes else None
 
 
 def _context_limit(model: str) -> int:

@@ -60,6 +60,18 @@ class Param(msgspec.Struct, frozen=True):
     runtime: bool
 
 
+def leaked_schema(schema: Mapping[str, Any], filled: Iterable[Param]) -> dict[str, Any]:
+    """The schema that the model would see if these parameters, the runtime's, were ordinary ones."""
+    filled = tuple(filled)
+    leaked = {param.name: {"description": f"a {param.type}"} for param in filled}
+    required = [param.name for param in filled if param.required]
+    return {
+        **schema,
+        "properties": {**schema.get("properties", {}), **leaked},
+        "required": [*schema.get("required", []), *required],
+    }
+
+
 Runner: TypeAlias = Callable[[Any, Ctx, Mapping[str, Provider]], Awaitable[ToolOutput]]
 
 

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from parts import (
+    FragileStore,
     Gate,
     call,
     check_messages,
@@ -19,7 +20,7 @@ from parts import (
     write,
 )
 
-from onplan.errors import OnplanError, PlanError
+from onplan.errors import OnplanError, PlanError, StoreError
 from onplan.events import ApprovalRequested, Decided, Event, PrefixChanged
 from onplan.hooks import Block, Hooks
 from onplan.messages import Note, User, model_text
@@ -27,7 +28,7 @@ from onplan.models.scripted import ScriptedModel
 from onplan.permissions import Permissions
 from onplan.plan.settings import settings
 from onplan.planning import prompt_text
-from onplan.protocols import Approval, Approved, Question, Rejected
+from onplan.protocols import Approval, Approved, Holder, Question, Rejected
 from onplan.session import InboxRequest, leave_request
 from onplan.stores.memory import MemoryStore
 from onplan.testing.approval import RecordingApprover
@@ -57,6 +58,27 @@ async def test_words_that_no_request_took_along_are_given_back_once() -> None:
     await agent.run("go")
     agent.steer("too late")
     assert (agent.unsent(), agent.unsent()) == (("too late",), ())
+
+
+async def test_words_that_the_log_did_not_take_are_not_lost() -> None:
+    events = list[Event]()
+    store = FragileStore(failing={3})  # the beginning, the message, and then the words
+    agent = await start(["x"], store=store, events=events)
+    agent.steer("use tabs")
+    assert (await agent.run("go")).reason == "done"
+    assert warnings(events) == ["what you said has to wait: the disk is full"]
+    assert notes(agent.messages, "steering") == []
+    assert agent.unsent() == ("use tabs",)
+
+
+async def test_a_session_that_cannot_go_on_with_another_model_is_let_go() -> None:
+    store = FragileStore()
+    agent = await start(["x"], store=store)
+    await agent.close()
+    store.failing.add(store.appends + 2)  # that it was resumed, and then the other model
+    with pytest.raises(StoreError, match="the disk is full"):
+        await start(ScriptedModel(["y"], name="other"), store=store, resume=agent.session_id)
+    assert await store.claim(agent.session_id, Holder("another-host", 1, 0.0)) is None
 
 
 async def test_a_hook_judges_words_said_in_a_turn_like_any_message() -> None:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from onplan.cli.foreground import exit_code
 from onplan.errors import ConfigError
 
 
@@ -45,9 +46,4 @@ async def _run(command: Sequence[str]) -> int:
         raise ConfigError(
             f"the editor {command[0]} cannot be started ({error.strerror}): set EDITOR to another"
         ) from None
-    try:
-        return await process.wait()
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await process.wait()
+    return await exit_code(process)

@@ -45,7 +45,7 @@ def command(flags: RunFlags, name: str | None, without_injection: bool, as_json:
     for tool in tools:
         screen.lines(_faces(tool, without_injection))
         if name:
-            screen.text(_pretty(leaked_schema(tool) if without_injection else tool.input_schema))
+            screen.text(_pretty(_leaked(tool) if without_injection else tool.input_schema))
     if not name:
         screen.say(_total(tools))
 
@@ -72,16 +72,10 @@ def _chosen(name: str | None) -> list[Tool]:
     return found
 
 
-def leaked_schema(tool: Tool) -> dict[str, Any]:
-    """The input schema that the model would see if the runtime's parameters were ordinary ones."""
-    schema = tool.input_schema
-    filled = [param for param in tool.params if param.runtime]
-    properties = {
-        **schema.get("properties", {}),
-        **{param.name: {"description": f"a {param.type}"} for param in filled},
-    }
-    required = [*schema.get("required", []), *(param.name for param in filled if param.required)]
-    return {**schema, "properties": properties, "required": required}
+def _leaked(tool: Tool) -> dict[str, Any]:
+    from onplan.toolset import leaked_schema
+
+    return leaked_schema(tool.input_schema, (param for param in tool.params if param.runtime))
 
 
 def _faces(tool: Tool, without_injection: bool) -> Iterator[Line]:
@@ -100,7 +94,7 @@ def _faces(tool: Tool, without_injection: bool) -> Iterator[Line]:
     if leaking := [name for name in filled if name in seen]:
         yield (Span(f"  leaks: the model sees {', '.join(leaking)} as well", "yellow"),)
     if without_injection and filled:
-        more = _size(leaked_schema(tool)) - size
+        more = _size(_leaked(tool)) - size
         names = ", ".join(filled)
         yield (Span(f"  would leak without the annotation: {names} (+{more} characters)", "yellow"),)
     elif without_injection:
@@ -138,7 +132,7 @@ def _as_json(tool: Tool, without_injection: bool) -> dict[str, Any]:
         "read_only": tool.read_only,
         "parallel": tool.parallel,
     }
-    return {**faces, "leaked_schema": leaked_schema(tool)} if without_injection else faces
+    return {**faces, "leaked_schema": _leaked(tool)} if without_injection else faces
 
 
 def _size(schema: dict[str, Any]) -> int:

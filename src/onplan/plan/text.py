@@ -269,3 +269,8 @@ def _char_cells(char: str) -> int:
 
 _DRAWN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 """Signs that enclose the digits after them: format characters by category, yet drawn."""
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 call`, `2 calls`, `1,680 tokens`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from onplan.toolset import Tool
+from onplan.toolset import Param, Tool, leaked_schema
 from onplan.web.run import RuntimeParam, ToolFace
 
 Runtime = Mapping[str, tuple[RuntimeParam, ...]]
@@ -29,7 +29,8 @@ def tool_faces(schemas: Iterable[Mapping[str, Any]], runtime: Runtime) -> tuple[
 
 def _face(offered: Mapping[str, Any], runtime: tuple[RuntimeParam, ...]) -> ToolFace:
     schema = cast("dict[str, Any]", offered.get("input_schema") or {})
-    leaked = leaked_schema(schema, runtime)
+    filled = [Param(param.name, param.type, required=True, runtime=True) for param in runtime]
+    leaked = leaked_schema(schema, filled) if filled else schema
     return ToolFace(
         str(offered.get("name", "")),
         str(offered.get("description", "")),
@@ -39,18 +40,6 @@ def _face(offered: Mapping[str, Any], runtime: tuple[RuntimeParam, ...]) -> Tool
         _size(leaked),
         runtime,
     )
-
-
-def leaked_schema(schema: Mapping[str, Any], runtime: tuple[RuntimeParam, ...]) -> dict[str, Any]:
-    """The schema that the model would see if the runtime's parameters were ordinary ones."""
-    if not runtime:
-        return dict(schema)
-    leaked = {param.name: {"description": f"a {param.type}"} for param in runtime}
-    return {
-        **schema,
-        "properties": {**schema.get("properties", {}), **leaked},
-        "required": [*schema.get("required", []), *leaked],
-    }
 
 
 def _size(schema: Mapping[str, Any]) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from onplan.plan.text import counted
 from onplan.web.run import NO_CALL, Entry, PlanRevision, Run
-from onplan.web.words import counted
 
 _MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 _MOST_LINES = 60

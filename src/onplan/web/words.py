@@ -19,7 +19,7 @@ from onplan.events import (
 )
 from onplan.messages import Assistant, Call, Details, Note, Outcome, Text, ToolResult, User
 from onplan.plan.ledger import Diff
-from onplan.plan.text import one_line
+from onplan.plan.text import counted, one_line
 
 _LONGEST = 120
 _ENOUGH = 400
@@ -128,11 +128,6 @@ def _first(content: str) -> str:
     more = text.count("\n")
     first = text.partition("\n")[0][:_ENOUGH] or "(nothing)"
     return f"{first[: _LONGEST - 40]} (+{counted(more, 'line')})" if more else first
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 line`, `2 lines`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _line(text: str) -> str:

@@ -6,6 +6,8 @@ import asyncio
 import os
 from pathlib import Path
 
+from onplan.cli.foreground import exit_code
+
 
 async def run_line(line: str, root: Path) -> int:
     """Run `line` in `$SHELL` in the directory `root`; answers the exit code, that of a signal below 0.
@@ -14,9 +16,4 @@ async def run_line(line: str, root: Path) -> int:
     """
     shell = os.environ.get("SHELL") or "/bin/sh"
     process = await asyncio.create_subprocess_exec(shell, "-c", line, cwd=root)
-    try:
-        return await process.wait()
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await process.wait()
+    return await exit_code(process)

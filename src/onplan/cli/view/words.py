@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-
-def counted(number: int, noun: str) -> str:
-    """`1 call`, `2 calls`, `1,680 tokens`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+from onplan.plan.text import counted as counted
 
 
 def short_path(path: Path) -> str:
